@@ -1,0 +1,119 @@
+"""The machine: device, free memory, memory budgets, versions. Read here, nowhere else."""
+
+import os
+import platform
+import re
+import sys
+
+import torch
+
+import lcmat.version
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+
+
+def pick_device(device: torch.device | str | None = None) -> torch.device:
+    """The device to work on: the one asked for, else the first CUDA device, else the CPU.
+
+    Raises:
+        ValueError: for a device that this machine does not have.
+    """
+    if device is None or device == "auto":
+        return torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else torch.device("cpu")
+    try:
+        chosen = torch.device(device)
+    except RuntimeError:
+        raise ValueError(f"expected a device such as 'cpu', 'cuda' or 'cuda:1', got {device!r}") from None
+    if chosen.type == "cuda":
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if count == 0:
+            raise ValueError(f"device {str(device)!r} was asked for, but this machine has no CUDA device; use 'cpu'")
+        if (chosen.index or 0) >= count:
+            raise ValueError(f"device {str(device)!r} was asked for, but this machine has {count} CUDA device(s)")
+        return torch.device("cuda", chosen.index if chosen.index is not None else torch.cuda.current_device())
+    if chosen.type != "cpu":
+        raise ValueError(f"lcmat works on 'cpu' and 'cuda', got {str(device)!r}")
+    return chosen
+
+
+def parse_memory(text: str | int | float) -> int:
+    """A number of bytes from '4GB', '500 MB', '2g' or a plain number.
+
+    Example:
+        >>> parse_memory("4GB"), parse_memory("0.5 GiB"), parse_memory(1000)
+        (4000000000, 536870912, 1000)
+    """
+    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([kmgt]?)(i?)b?\s*", str(text).lower())
+    if match is None or (size := float(match[1])) <= 0:
+        raise ValueError(f"expected an amount of memory such as '4GB' or '500MB', got {text!r}")
+    unit = _UNITS[match[2]]
+    if match[3]:
+        unit = 1024 ** list(_UNITS.values()).index(unit)
+    return int(size * unit)
+
+
+def free_memory(device: torch.device) -> int:
+    """Bytes that can still be allocated on the device without swapping."""
+    if device.type == "cuda":
+        free, _ = torch.cuda.mem_get_info(device)
+        cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return int(free + cached)
+    free = _available_main_memory()
+    limit = _container_headroom()
+    return free if limit is None else min(free, limit)
+
+
+def memory_budget(memory: str | int | None, device: torch.device) -> int:
+    """The bytes a computation may use: what was asked for, else half of what is free now."""
+    return free_memory(device) // 2 if memory is None else parse_memory(memory)
+
+
+def peak_memory_mb() -> float:
+    """The largest resident size this process has had so far, in 10⁶ bytes; 0 where the system does not say."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such count
+        return 0.0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak * (1 if sys.platform == "darwin" else 1024) / 1e6
+
+
+def versions() -> dict[str, str]:
+    """What a result depends on beside its settings: lcmat, Python, torch and the machine."""
+    return {
+        "lcmat": lcmat.version.__version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "machine": machine(),
+    }
+
+
+def machine() -> str:
+    """The machine in words, for quoting a measurement."""
+    if torch.cuda.is_available():
+        return f"{torch.cuda.get_device_name()}, {os.cpu_count()} CPU cores"
+    return f"CPU, {os.cpu_count()} cores"
+
+
+def _available_main_memory() -> int:
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:  # noqa: PTH123
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    return 4 * 10**9
+
+
+def _container_headroom() -> int | None:
+    """What a control group still allows, where one limits this process."""
+    try:
+        with open("/sys/fs/cgroup/memory.max", encoding="ascii") as file:  # noqa: PTH123
+            limit = file.read().strip()
+        with open("/sys/fs/cgroup/memory.current", encoding="ascii") as file:  # noqa: PTH123
+            return None if limit == "max" else max(0, int(limit) - int(file.read()))
+    except (OSError, ValueError):
+        return None

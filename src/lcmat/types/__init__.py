@@ -1,0 +1,7 @@
+"""The values that flow through lcmat: frozen, and checked when they are made."""
+
+from lcmat.types.data import Data, FeatureData, ImageData, Splits
+from lcmat.types.signals import Array, Record, Signals
+from lcmat.types.subset import Picks, Subset
+
+__all__ = ["Array", "Data", "FeatureData", "ImageData", "Picks", "Record", "Signals", "Splits", "Subset"]

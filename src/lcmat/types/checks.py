@@ -1,0 +1,15 @@
+"""Checks that more than one type makes."""
+
+import torch
+from torch import Tensor
+
+
+def check_finite(name: str, values: Tensor) -> None:
+    """Refuse NaN and infinities, naming the first bad row."""
+    bad = ~torch.isfinite(values)
+    if bad.any():
+        rows = bad.reshape(len(values), -1).any(1).nonzero().flatten()
+        raise ValueError(
+            f"expected finite {name}, got NaN or infinity in {len(rows):,} of {len(values):,} rows, "
+            f"the first at row {int(rows[0])}; clean the data or check the model"
+        )
