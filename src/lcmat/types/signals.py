@@ -12,7 +12,7 @@ from torch import Tensor
 
 from lcmat.types.checks import check_finite
 
-Array: TypeAlias = "Tensor | np.ndarray[Any, Any]"
+Array: TypeAlias = Tensor | np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, eq=False)
