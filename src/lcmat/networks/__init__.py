@@ -1,0 +1,11 @@
+"""Networks by name. Each has `features(x)` of shape `[n, d]` and `head`, an `nn.Linear`; forward is `head(features(x))`.
+
+A new network is a module of this package: a function registered with `@NETS.add`, imported below.
+"""
+
+from lcmat.networks import convnet, mlp, resnet
+from lcmat.networks.build import build, nets
+from lcmat.networks.head import find_head
+from lcmat.networks.registry import NETS
+
+__all__ = ["NETS", "build", "convnet", "find_head", "mlp", "nets", "resnet"]
