@@ -1,4 +1,4 @@
-"""Networks by name. Each has `features(x)` of shape `[n, d]` and `head`, an `nn.Linear`; forward is `head(features(x))`.
+"""Networks by name: each has `features(x)`, `[n, d]`, and `head`, an `nn.Linear`; forward is `head(features(x))`.
 
 A new network is a module of this package: a function registered with `@NETS.add`, imported below.
 """

@@ -13,7 +13,7 @@ from lcmat.networks.registry import NETS, Classifier, NetworkFacts, check_sizes
 def convnet(shape: tuple[int, ...], classes: int, *, width: int = 128, depth: int = 3) -> Classifier:
     """`depth` blocks of `width` channels: 320,010 parameters for 3 × 32 × 32 and 10 classes.
 
-    A pool is left out where the next block would see a single pixel, of which instance norm leaves nothing.
+    A pool is left out where it would leave a single pixel: the mean of a map that was just normalised says little.
 
     Args:
         shape: of one sample, (channels, height, width).
@@ -24,12 +24,11 @@ def convnet(shape: tuple[int, ...], classes: int, *, width: int = 128, depth: in
     check_sizes(width=width, depth=depth)
     channels, rows, columns = shape
     layers: list[nn.Module] = []
-    for block in range(depth):
+    for _ in range(depth):
         # One group for each channel: instance norm with an affine map.
         layers += [nn.Conv2d(channels, width, 3, padding=1), nn.GroupNorm(width, width), nn.ReLU()]
         channels = width
-        smallest = 2 if block == depth - 1 else 4
-        if min(rows, columns) >= smallest:
+        if min(rows, columns) >= 4:
             layers.append(nn.AvgPool2d(2))
             rows, columns = rows // 2, columns // 2
     return Classifier(nn.Sequential(*layers, nn.Flatten()), width * rows * columns, classes)
