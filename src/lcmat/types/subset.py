@@ -57,6 +57,7 @@ class Subset(Sequence[int]):
         class_names: in order; empty when unknown.
         fingerprint: of the data it was chosen from; empty when unknown.
         weighted: whether the method defines weights; if not they are all n/k.
+        balance: how the budget was spread over the classes.
         notes: what the selection decided on its own.
         versions: of lcmat and what it ran on.
     """
@@ -72,6 +73,7 @@ class Subset(Sequence[int]):
     class_names: tuple[str, ...] = ()
     fingerprint: str = ""
     weighted: bool = False
+    balance: str = "proportional"
     notes: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
 

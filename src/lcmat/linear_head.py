@@ -1,0 +1,82 @@
+"""Closed forms of the last layer, from factors alone: nothing of size n × C(d+1) is ever built.
+
+With residuals r = p − y `[n, C]`, inputs a = [f, 1] `[n, d+1]` (a = f without a bias) and s = p(1 − p) `[n, C]`, the
+cross-entropy of one sample has in the last layer's weights the gradient g = r ⊗ a and the Hessian diagonal s ⊗ a².
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from lcmat.types import Signals
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """The factors of the last layer's gradient and Hessian diagonal.
+
+    Attributes:
+        residuals: r, `[n, C]`.
+        inputs: a, `[n, d+1]`, or `[n, d]` without a bias.
+        spreads: s = p(1 − p), `[n, C]`.
+    """
+
+    residuals: Tensor
+    inputs: Tensor
+    spreads: Tensor
+
+
+def factors(signals: Signals, *, temperature: float = 1.0) -> Factors:
+    """The factors of these Signals, with r and s from softmax(z/τ).
+
+    They are worked out in float64, where 1 − p of a confident sample keeps its digits, and given in the features' type.
+    """
+    features = signals.need("features")
+    tempered = signals.tempered(temperature)
+    probabilities = tempered.probabilities
+    inputs = torch.cat([features, features.new_ones(len(features), 1)], dim=1) if signals.bias else features
+    spreads = probabilities * (1 - probabilities)
+    return Factors(tempered.residuals.to(features.dtype), inputs, spreads.to(features.dtype))
+
+
+def gram(first: Factors, second: Factors) -> Tensor:
+    """All inner products ⟨g_i, g_j⟩ = (r rᵀ) ∘ (a aᵀ), `[n, m]`."""
+    return (first.residuals @ second.residuals.T).mul_(first.inputs @ second.inputs.T)
+
+
+def gradient_norms(head: Factors) -> Tensor:
+    """All ‖g_i‖ = ‖r_i‖·‖a_i‖, `[n]`."""
+    return torch.linalg.vector_norm(head.residuals, dim=1) * torch.linalg.vector_norm(head.inputs, dim=1)
+
+
+def hessian_variances(head: Factors) -> Tensor:
+    """Variance over the samples of each coordinate of the Hessian diagonal, float64, `[C, d+1]`.
+
+    Var(λ_k) = (s²)ᵀ(a⁴)/n − ((sᵀa²)/n)², divided by n, in float64 because the two terms nearly cancel.
+    """
+    spreads, squares = head.spreads.double(), head.inputs.double().square()
+    n = len(spreads)
+    mean = spreads.T @ squares / n
+    return (spreads.square().T @ squares.square() / n - mean.square()).clamp_(min=0)
+
+
+def top_coordinates(variances: Tensor, count: int | None) -> tuple[Tensor, Tensor]:
+    """Class and input index of the coordinates of largest variance, each `[min(K, all)]`; None takes all.
+
+    Example:
+        >>> import torch
+        >>> top_coordinates(torch.tensor([[0.0, 3.0], [2.0, 1.0]]), 2)
+        (tensor([0, 1]), tensor([1, 0]))
+    """
+    flat = variances.flatten()
+    k = len(flat) if count is None else min(count, len(flat))
+    # A stable sort, so that equal variances fall the same way on every device.
+    best = torch.sort(flat, descending=True, stable=True).indices[:k]
+    return best // variances.shape[1], best % variances.shape[1]
+
+
+def hessian_columns(head: Factors, coordinates: tuple[Tensor, Tensor]) -> Tensor:
+    """The Hessian diagonal at some coordinates (c, j): s[:, c]·a²[:, j], `[n, K]`."""
+    classes, columns = coordinates
+    return head.spreads[:, classes] * head.inputs[:, columns].square()

@@ -1,0 +1,235 @@
+"""Distances between samples, for the greedy: from a cached matrix when it fits the memory, else on the fly.
+
+Both come from the same `Pairs`, so that the choice changes memory and speed, not the result.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import torch
+from torch import Tensor
+
+from lcmat.linear_head import Factors
+
+Index: TypeAlias = Tensor | slice
+TILE = 512  # rows and columns worked on at once: a tile of this size stays in a processor's cache
+CANCELLED = 1e-3  # of |x|² + |y|²: a smaller |x − y|² has lost digits in single precision and is computed again
+
+
+class Pairs(Protocol):
+    """A symmetric distance between the n samples of one group."""
+
+    @property
+    def n(self) -> int:
+        """The number of samples."""
+
+    def block(self, rows: Index, columns: Index) -> Tensor:
+        """The distances of some samples to others, `[rows, columns]`; exactly 0 of a sample to itself."""
+
+
+class Distances(Protocol):
+    """What the greedy needs: distances of a few candidates to all samples, their largest value and their sums."""
+
+    @property
+    def n(self) -> int:
+        """The number of samples."""
+
+    @property
+    def largest(self) -> float:
+        """The largest distance."""
+
+    @property
+    def sums(self) -> Tensor:
+        """For each sample the sum of its distances to all, float64, `[n]`."""
+
+    def of(self, candidates: Tensor) -> Tensor:
+        """The distances of b candidates to all samples, `[b, n]`, in a tensor that the caller may overwrite."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cached:
+    """Distances that lie in memory whole: a symmetric matrix `[n, n]`."""
+
+    matrix: Tensor
+    largest: float
+    sums: Tensor
+
+    @property
+    def n(self) -> int:
+        """See `Distances`."""
+        return len(self.matrix)
+
+    def of(self, candidates: Tensor) -> Tensor:
+        """See `Distances`."""
+        return self.matrix.index_select(0, candidates)
+
+
+@dataclass(frozen=True, eq=False)
+class Streamed:
+    """Distances that are computed from the pairs whenever they are asked for."""
+
+    pairs: Pairs
+    largest: float
+    sums: Tensor
+
+    @property
+    def n(self) -> int:
+        """See `Distances`."""
+        return self.pairs.n
+
+    def of(self, candidates: Tensor) -> Tensor:
+        """See `Distances`."""
+        return self.pairs.block(candidates, slice(None))
+
+
+def from_matrix(matrix: Tensor) -> Cached:
+    """Distances given as a symmetric matrix `[n, n]`.
+
+    Example:
+        >>> import torch
+        >>> from_matrix(torch.tensor([[0.0, 2.0], [2.0, 0.0]])).largest
+        2.0
+    """
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) == 0:
+        raise ValueError(f"expected a square matrix of distances, got shape {list(matrix.shape)}")
+    # A few rows at a time stay in the cache for the second look.
+    looks = [(part.sum(1).double(), part.max()) for part in torch.split(matrix, 16)]
+    return Cached(matrix, max(float(largest) for _, largest in looks), torch.cat([sums for sums, _ in looks]))
+
+
+def measure(pairs: Pairs, *, memory: int) -> Cached | Streamed:
+    """Go over all pairs once, and keep the matrix when it takes at most `memory` bytes.
+
+    Only the tiles on and above the diagonal are computed; those below mirror them.
+    """
+    largest = 0.0
+    matrix: Tensor | None = None
+    sums: Tensor | None = None
+    for rows, columns, tile in _upper_tiles(pairs):
+        if sums is None:
+            sums = torch.zeros(pairs.n, dtype=torch.float64, device=tile.device)
+            if pairs.n * pairs.n * tile.element_size() <= memory:
+                matrix = tile.new_empty(pairs.n, pairs.n)
+        # Single precision serves for a sum over one tile, not for the total.
+        sums[rows] += tile.sum(1).double()
+        if rows != columns:
+            sums[columns] += tile.sum(0).double()
+        largest = max(largest, float(tile.max()))
+        if matrix is not None:
+            matrix[rows, columns] = tile
+            if rows != columns:
+                matrix[columns, rows] = tile.T
+    assert sums is not None  # a group has at least one sample, thus one tile
+    return Streamed(pairs, largest, sums) if matrix is None else Cached(matrix, largest, sums)
+
+
+def measure_mean_of_points(points: Sequence[Pairs], *, memory: int) -> Cached | Streamed:
+    """The distances of several parameter points, each divided by its mean over all pairs, summed.
+
+    One point alone is left as it is: a factor changes no pick, and the objective keeps its unit.
+    """
+    if len(points) == 1:
+        return measure(points[0], memory=memory)
+    total: Tensor | None = None
+    means = []
+    for pairs in points:
+        found = measure(pairs, memory=memory // 2)
+        means.append(float(found.sums.sum()) / pairs.n**2 or 1.0)
+        if isinstance(found, Cached):
+            scaled = found.matrix.div_(means[-1])
+            total = scaled if total is None else total.add_(scaled)
+    return measure(Scaled(points, means), memory=memory) if total is None else from_matrix(total)
+
+
+class Scaled:
+    """A sum of distances, each divided by its own constant."""
+
+    def __init__(self, parts: Sequence[Pairs], divisors: Sequence[float]) -> None:
+        self.parts, self.divisors = parts, divisors
+        self.n = parts[0].n
+
+    def block(self, rows: Index, columns: Index) -> Tensor:
+        """See `Pairs`."""
+        total = self.parts[0].block(rows, columns).div_(self.divisors[0])
+        for part, divisor in zip(self.parts[1:], self.divisors[1:], strict=True):
+            total.add_(part.block(rows, columns), alpha=1 / divisor)
+        return total
+
+
+class Euclidean:
+    """‖f_i − f_j‖₂ between feature vectors `[n, d]`."""
+
+    def __init__(self, features: Tensor) -> None:
+        self.n = len(features)
+        # Distances do not change with the origin, and around the mean fewer digits cancel.
+        self.centred = features - features.mean(0)
+        self.squares = self.centred.square().sum(1)
+
+    def block(self, rows: Index, columns: Index) -> Tensor:
+        """See `Pairs`."""
+        return self.squared_block(rows, columns).sqrt_()
+
+    def squared_block(self, rows: Index, columns: Index) -> Tensor:
+        """All ‖f_i‖² + ‖f_j‖² − 2⟨f_i, f_j⟩; in float64 where that cancels, and exactly 0 for i = j."""
+        left, right = self.centred[rows], self.centred[columns]
+        left_squares, right_squares = self.squares[rows, None], self.squares[columns]
+        squared = torch.addmm(right_squares.expand(len(left), -1), left, right.T, alpha=-2).add_(left_squares)
+        cancelled = squared < (left_squares + right_squares).mul_(CANCELLED)
+        first, second = cancelled.nonzero(as_tuple=True)
+        if len(first) > squared.numel() // 50:
+            exact = torch.cdist(left.double(), right.double(), compute_mode="use_mm_for_euclid_dist")
+            squared = exact.square_().to(squared.dtype)
+        for part in torch.split(torch.arange(len(first), device=squared.device), TILE):
+            i, j = first[part], second[part]
+            squared[i, j] = (left[i].double() - right[j].double()).square().sum(1).to(squared.dtype)
+        return squared.clamp_(min=0)
+
+
+class Gradients:
+    """‖g_i − g_j‖₂ of the last layer's per-sample gradients g = r ⊗ a, plus scaled curvature if columns are given.
+
+    With Δr² = ‖r_i − r_j‖², Δa² = ‖a_i − a_j‖², R = ‖r‖² and A = ‖a‖²,
+
+        ‖g_i − g_j‖² = ½ [Δr² (A_i + A_j − Δa²) + Δa² (R_i + R_j) + (R_i − R_j)(A_i − A_j)],
+
+    which loses far fewer digits than ‖g_i‖² + ‖g_j‖² − 2⟨g_i, g_j⟩: every term vanishes when i and j agree.
+
+    Args:
+        head: the factors r and a.
+        curvature: columns of the Hessian diagonal times ρ/2, `[n, K]`: Σ_k |λ_ik − λ_jk| is added.
+    """
+
+    def __init__(self, head: Factors, curvature: Tensor | None = None) -> None:
+        self.n = len(head.residuals)
+        self.residuals = head.residuals
+        self.inputs = Euclidean(head.inputs)
+        self.residual_squares = head.residuals.square().sum(1)
+        self.input_squares = head.inputs.square().sum(1)
+        self.curvature = curvature
+
+    def block(self, rows: Index, columns: Index) -> Tensor:
+        """See `Pairs`."""
+        # Residuals have few columns, so their differences are taken directly: nothing cancels.
+        total = torch.cdist(
+            self.residuals[rows], self.residuals[columns], compute_mode="donot_use_mm_for_euclid_dist"
+        ).square_()
+        inputs = self.inputs.squared_block(rows, columns)
+        r_left, r_right = self.residual_squares[rows, None], self.residual_squares[columns]
+        a_left, a_right = self.input_squares[rows, None], self.input_squares[columns]
+        total.mul_((a_left + a_right).sub_(inputs))
+        total.addcmul_(inputs, r_left + r_right)
+        total.addcmul_(r_left - r_right, a_left - a_right)
+        total.mul_(0.5).clamp_(min=0).sqrt_()
+        if self.curvature is not None:
+            total.add_(torch.cdist(self.curvature[rows], self.curvature[columns], p=1))
+        return total
+
+
+def _upper_tiles(pairs: Pairs) -> Iterator[tuple[slice, slice, Tensor]]:
+    starts = range(0, pairs.n, TILE)
+    for i in starts:
+        for j in starts:
+            if j >= i:
+                rows, columns = slice(i, min(i + TILE, pairs.n)), slice(j, min(j + TILE, pairs.n))
+                yield rows, columns, pairs.block(rows, columns)

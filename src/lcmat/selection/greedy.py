@@ -1,0 +1,230 @@
+"""Facility location by greedy: one algorithm, lazy on a processor, plain on a GPU.
+
+With distances D and an auxiliary point e at the largest distance from everything,
+
+    L(S) = Σ_i min_{j ∈ S} D_ij,    F(S) = L({e}) − L(S ∪ {e}),
+
+F is monotone and submodular, so the greedy set of k points has F(S) ≥ (1 − 1/e)·max F (Nemhauser, Wolsey and
+Fisher, 1978). Ties fall to the sample that comes first in a seeded permutation.
+"""
+
+import heapq
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+from lcmat.selection.distances import Cached, Distances
+from lcmat.types import Picks
+
+BATCH = 8  # candidates looked at again together at first: most picks need no more
+LARGE_BATCH = 128  # and at most, once the smaller ones did not settle the pick: enough work for all threads
+PLAIN_LIMIT = 2**28  # pairs up to which a GPU re-evaluates every candidate at every pick
+
+
+def facility_location(
+    distances: Distances,
+    count: int,
+    *,
+    generator: torch.Generator,
+    coverage: float | None = None,
+    lazy: bool | None = None,
+) -> Picks:
+    """Pick greedily the `count` samples of largest F, or the fewest that reach a coverage.
+
+    Args:
+        distances: of all pairs of samples.
+        count: how many to pick, or at most how many with `coverage`.
+        generator: orders the samples for breaking ties.
+        coverage: stop once 1 − L(S)/L({first pick}) has reached this.
+        lazy: look again only at candidates whose old gain could still win; both ways pick the same. None decides by
+            the device.
+
+    Returns:
+        Picks with gains F(S ∪ {j}) − F(S), the coverage after each pick, and weights: how many samples each pick is
+        nearest to.
+
+    Example:
+        >>> import torch
+        >>> from lcmat.selection.distances import from_matrix
+        >>> points = torch.tensor([0.0, 1.0, 2.0, 9.0])
+        >>> distances = from_matrix((points[:, None] - points).abs())
+        >>> picks = facility_location(distances, 2, generator=torch.Generator().manual_seed(0))
+        >>> picks.order.tolist(), picks.weigh(2).tolist()
+        ([1, 3], [3.0, 1.0])
+    """
+    if not 0 < count <= distances.n:
+        raise ValueError(f"expected to pick 1 to {distances.n} of {distances.n} samples, got {count}")
+    device = distances.sums.device
+    permutation = torch.randperm(distances.n, generator=generator, device=generator.device).to(device)
+    if lazy is None:
+        lazy = device.type == "cpu" or distances.n**2 > PLAIN_LIMIT
+    if lazy:
+        order, totals = _pick_lazily(distances, count, permutation, coverage)
+    else:
+        order, totals = _pick_plainly(distances, count, permutation)
+    covered = _coverage(totals)
+    if coverage is not None:
+        count = _first_reaching(covered, coverage)
+    before = torch.cat([totals.new_tensor([distances.n * distances.largest]), totals[:-1]])
+    order = order[:count]
+    return Picks(
+        order=order,
+        gains=(before - totals)[:count],
+        coverage=covered[:count],
+        weigh=lambda k: cluster_sizes(distances, order[:k]),
+    )
+
+
+def cluster_sizes(distances: Distances, order: Tensor) -> Tensor:
+    """How many samples each pick is nearest to, float64, `[k]`; a tie falls to the earlier pick."""
+    nearest = torch.full((distances.n,), torch.inf, dtype=torch.float64, device=order.device)
+    owner = torch.zeros(distances.n, dtype=torch.int64, device=order.device)
+    for start in range(0, len(order), 64):
+        values, positions = distances.of(order[start : start + 64]).min(dim=0)
+        closer = values < nearest
+        nearest = torch.where(closer, values.double(), nearest)
+        owner = torch.where(closer, positions + start, owner)
+    return torch.bincount(owner, minlength=len(order)).double()
+
+
+def farthest_first(distances: Distances, count: int, *, first: int) -> Picks:
+    """Pick again and again the sample farthest from all picks (Gonzalez, 1985): a cover within twice the best radius.
+
+    Only the running minimum is kept. A pick's gain is its distance to the earlier picks; the first one's is the
+    radius it leaves.
+    """
+    order = torch.empty(count, dtype=torch.int64, device=distances.sums.device)
+    gains = torch.empty(count, dtype=torch.float64, device=distances.sums.device)
+    pick = order.new_tensor([first])
+    nearest: Tensor | None = None
+    for t in range(count):
+        row = distances.of(pick)[0]
+        if nearest is None:
+            nearest = row
+            gains[0] = row.max()
+        else:
+            gains[t] = nearest[pick[0]]
+            torch.minimum(nearest, row, out=nearest)
+        order[t] = pick[0]
+        # A picked sample lies at distance 0 and so do its duplicates: below them all, it is never picked again.
+        nearest.index_fill_(0, pick, -1.0)
+        pick = nearest.argmax().reshape(1)
+    return Picks(order, gains)
+
+
+def _coverage(totals: Tensor) -> Tensor:
+    """1 − L(S)/L({first pick}) after each pick; 1 where the first pick covers everything."""
+    return 1 - totals / totals[0] if totals[0] > 0 else torch.ones_like(totals)
+
+
+def _first_reaching(covered: Tensor, coverage: float) -> int:
+    reached = (covered >= coverage).nonzero().flatten()
+    return int(reached[0]) + 1 if len(reached) else len(covered)
+
+
+def _pick_plainly(distances: Distances, count: int, permutation: Tensor) -> tuple[Tensor, Tensor]:
+    """Every gain at every pick, without once waiting for the device; picks and L after each."""
+    n = distances.n
+    current = torch.full((n,), distances.largest, dtype=distances.of(permutation[:1]).dtype, device=permutation.device)
+    picked = torch.zeros(n, dtype=torch.bool, device=permutation.device)
+    order = torch.empty(count, dtype=torch.int64, device=permutation.device)
+    totals = torch.empty(count, dtype=torch.float64, device=permutation.device)
+    gains = (n * distances.largest - distances.sums)[permutation]
+    for t in range(count):
+        if t > 0:
+            gains = torch.cat([_gains(distances, current, part) for part in torch.split(permutation, 4096)])
+        # argmax names any of equal values, so the first in the permutation is asked for.
+        gains = gains.masked_fill(picked[permutation], -1.0)
+        first = (gains == gains.max()).to(torch.uint8).argmax().reshape(1)
+        pick = permutation[first]
+        torch.minimum(current, distances.of(pick)[0], out=current)
+        picked.index_fill_(0, pick, True)
+        order[t] = pick[0]
+        totals[t] = current.sum(dtype=torch.float64)
+    return order, totals
+
+
+def _gains(distances: Distances, current: Tensor, candidates: Tensor) -> Tensor:
+    """How much each candidate would take off L, `[b]`."""
+    return torch.sub(current, distances.of(candidates)).clamp_(min=0).sum(1)
+
+
+def _pick_lazily(
+    distances: Distances, count: int, permutation: Tensor, coverage: float | None
+) -> tuple[Tensor, Tensor]:
+    """Only gains that could still win are computed anew; picks and L after each.
+
+    A gain never grows, so an old one bounds the new one from above: once the best bound is of this round, it is the
+    best gain.
+    """
+    n = distances.n
+    evaluate = _Evaluator(distances)
+    bounds = n * distances.largest - distances.sums
+    # (−bound, place in the permutation, candidate): the heap's smallest entry is the next to look at.
+    places = permutation.tolist()
+    heap = [(-bound, place, places[place]) for place, bound in enumerate(bounds[permutation].tolist())]
+    heapq.heapify(heap)
+    fresh = [0] * n  # the round in which a candidate's bound was computed
+    order, totals = [], []
+    with _calm_threads() as threads:
+        for t in range(count):
+            batch = BATCH
+            while fresh[heap[0][2]] != t:
+                stale: list[tuple[float, int, int]] = []
+                while heap and len(stale) < batch and fresh[heap[0][2]] != t:
+                    stale.append(heapq.heappop(heap))
+                threads(batch)
+                gains = evaluate([candidate for _, _, candidate in stale])
+                batch = min(2 * batch, LARGE_BATCH)
+                for (_, place, candidate), gain in zip(stale, gains, strict=True):
+                    fresh[candidate] = t
+                    heapq.heappush(heap, (-gain, place, candidate))
+            _, _, pick = heapq.heappop(heap)
+            order.append(pick)
+            totals.append(evaluate.accept(pick))
+            if coverage is not None and 1 - totals[-1] / (totals[0] or 1.0) >= coverage:
+                break
+    device = permutation.device
+    return torch.tensor(order, device=device), torch.tensor(totals, dtype=torch.float64, device=device)
+
+
+class _Evaluator:
+    """The running minimum of the distances to the picks, and gains against it, in buffers made once."""
+
+    def __init__(self, distances: Distances) -> None:
+        self.distances = distances
+        self.device = distances.sums.device
+        self.buffer: Tensor | None = None
+        sample = distances.of(torch.zeros(1, dtype=torch.int64, device=self.device))
+        self.current = torch.full_like(sample[0], distances.largest)
+        if isinstance(distances, Cached):
+            self.buffer = sample.new_empty(LARGE_BATCH, distances.n)
+
+    def __call__(self, candidates: list[int]) -> list[float]:
+        indices = torch.tensor(candidates, device=self.device)
+        if self.buffer is None:
+            rows = self.distances.of(indices)
+        else:
+            assert isinstance(self.distances, Cached)
+            rows = self.buffer[: len(candidates)]
+            torch.index_select(self.distances.matrix, 0, indices, out=rows)
+        gains: list[float] = torch.sub(self.current, rows, out=rows).clamp_(min=0).sum(1).tolist()
+        return gains
+
+    def accept(self, pick: int) -> float:
+        """Take the pick and say what L is now."""
+        row = self.distances.of(torch.tensor([pick], device=self.device))[0]
+        torch.minimum(self.current, row, out=self.current)
+        return float(self.current.sum(dtype=torch.float64))
+
+
+@contextmanager
+def _calm_threads() -> Iterator[Callable[[int], None]]:
+    """Give small batches one thread, large ones all: in short operations a pool mostly waits for itself."""
+    before = torch.get_num_threads()
+    try:
+        yield lambda batch: torch.set_num_threads(before if batch >= 32 else 1)
+    finally:
+        torch.set_num_threads(before)
