@@ -47,7 +47,7 @@ def gram(first: Factors, second: Factors) -> Tensor:
 
 def gradient_norms(head: Factors) -> Tensor:
     """All ‖g_i‖ = ‖r_i‖·‖a_i‖, `[n]`."""
-    return torch.linalg.vector_norm(head.residuals, dim=1) * torch.linalg.vector_norm(head.inputs, dim=1)
+    return head.residuals.square().sum(1).sqrt() * head.inputs.square().sum(1).sqrt()
 
 
 def hessian_variances(head: Factors) -> Tensor:
