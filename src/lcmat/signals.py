@@ -12,10 +12,10 @@ from torch import Tensor, nn
 
 from lcmat import runtime
 from lcmat.networks import find_head
-from lcmat.training import TrainingLog
+from lcmat.training import log_of
 from lcmat.training import precision as number_formats
 from lcmat.training.inference import evaluating, full_type
-from lcmat.training.inputs import Normaliser, batch_bounds, inference_batch_size, input_type
+from lcmat.training.inputs import Normaliser, batch_bounds, inference_batch_size
 from lcmat.training.step import check_logits
 from lcmat.types import Data, Record, Signals
 
@@ -103,7 +103,7 @@ def _extract(
     with evaluating(model, device) as ready, number_formats.float32_products(precision, device):
         name, layer = find_head(ready, head)
         with _watched(layer) as seen:
-            reader = _Reader(ready, name, data, seen, Normaliser(data, input_type(ready), device), device, precision)
+            reader = _Reader(ready, name, data, seen, Normaliser.of(ready, data, device), device, precision)
             probe = _probe(reader, _ROUNDING[precision])
             features, logits = reader.read_all(inference_batch_size(data, device, batch_size))
             rows = probe.rows.to(features.device)
@@ -254,8 +254,8 @@ def _agree(these: tuple[Tensor, Tensor], those: tuple[Tensor, Tensor], tolerance
 
 
 def _snapshots(model: nn.Module, points: Sequence[int]) -> list[dict[str, Tensor]]:
-    log = getattr(model, "training_log", None)
-    kept = log.snapshots if isinstance(log, TrainingLog) else {}
+    log = log_of(model)
+    kept = log.snapshots if log is not None else {}
     if not points:
         raise ValueError("expected points as epochs of kept snapshots, got none")
     if missing := [point for point in points if point not in kept]:
@@ -268,7 +268,5 @@ def _snapshots(model: nn.Module, points: Sequence[int]) -> list[dict[str, Tensor
 
 def _record(model: nn.Module, data: Data) -> Record | None:
     """The training record, where the model was trained on exactly this data."""
-    log = getattr(model, "training_log", None)
-    if not isinstance(log, TrainingLog) or log.record is None or log.config.get("data") != data.fingerprint:
-        return None
-    return log.record
+    log = log_of(model)
+    return log.record if log is not None and log.config.get("data") == data.fingerprint else None

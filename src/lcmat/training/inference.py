@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from lcmat import runtime, seeding
 from lcmat.training import precision as number_formats
-from lcmat.training.inputs import Normaliser, batch_bounds, inference_batch_size, input_type
+from lcmat.training.inputs import Normaliser, batch_bounds, inference_batch_size
 from lcmat.types import Data
 
 
@@ -81,7 +81,7 @@ def outputs(
     """
     stored = data.inputs if stored is None else stored
     size = inference_batch_size(data, device, batch_size)
-    normalise = Normaliser(data, input_type(model), device)
+    normalise = Normaliser.of(model, data, device)
     for start, stop in batch_bounds(len(data), size):
         with number_formats.autocast(precision, device):
             yield model(normalise(stored[start:stop].to(device)))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from lcmat.types import Record
 
@@ -26,3 +26,9 @@ class TrainingLog:
     losses: tuple[float, ...]
     seconds: float
     config: Mapping[str, Any]
+
+
+def log_of(model: nn.Module) -> TrainingLog | None:
+    """The log of a model that `lcmat.train` returned, or None."""
+    log = getattr(model, "training_log", None)
+    return log if isinstance(log, TrainingLog) else None

@@ -15,7 +15,7 @@ from lcmat.training import precision as number_formats
 from lcmat.training.batches import Batches
 from lcmat.training.checkpoint import Checkpoint
 from lcmat.training.inference import evaluating, outputs
-from lcmat.training.inputs import Normaliser, input_type
+from lcmat.training.inputs import Normaliser
 from lcmat.training.log import TrainingLog
 from lcmat.training.optimiser import Optimiser, rate_at
 from lcmat.training.settings import Plan, Settings, check_data, describe, relative_weights
@@ -132,7 +132,7 @@ class _Training:
         self.data, self.settings, self.config, self.device = data, settings, config, device
         self.plan = Plan.of(settings, len(data))
         model = copy.deepcopy(net) if isinstance(net, nn.Module) else networks.build(net, data, seed=settings.seed)
-        normalise = Normaliser(data, input_type(model), device)
+        normalise = Normaliser.of(model, data, device)
         model = model.to(device=device, memory_format=normalise.memory_format)  # type: ignore[call-overload]
         self.state = TrainingState(
             model,
