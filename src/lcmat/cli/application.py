@@ -1,0 +1,97 @@
+"""The commands put together, and what the process says and returns when one of them fails."""
+
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Annotated, NoReturn, cast
+
+import typer
+
+from lcmat.cli.catalogue import list_names
+from lcmat.cli.demo import demo
+from lcmat.cli.evaluate import evaluate, report
+from lcmat.cli.folders import export, show
+from lcmat.cli.parsing import WrongUseError
+from lcmat.cli.select import select
+from lcmat.version import __version__
+
+DONE, FAILED, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
+
+# Newer versions of Typer hold a copy of click of their own; this is the class of wrong use in both.
+UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[1])
+
+app = typer.Typer(
+    name="lcmat",
+    help="Make labelled data sets small: pick the few per cent of the samples worth training on, and prove it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "demo": demo,
+    "select": select,
+    "evaluate": evaluate,
+    "list": list_names,
+    "show": show,
+    "export": export,
+    "report": report,
+}
+for name, command in _COMMANDS.items():
+    app.command(name)(command)
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"lcmat {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say the version and stop.")
+    ] = False,
+) -> None:
+    """Options that stand before the command."""
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line and exit: 0 done, 1 failed, 2 wrong use, 130 interrupted."""
+    warnings.showwarning = lambda message, *_: typer.echo(f"warning: {message}", err=True)
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command line; the exit status."""
+    try:
+        status = app(arguments, prog_name="lcmat", standalone_mode=False)
+    except UsageError as error:
+        return _fail(WRONG_USE, error.format_message(), "see `lcmat --help` and `lcmat COMMAND --help`")
+    except WrongUseError as error:
+        return _fail(WRONG_USE, str(error))
+    except (KeyboardInterrupt, typer.Abort):
+        status = INTERRUPTED
+    except (ValueError, TypeError, OSError, ImportError, MemoryError, RuntimeError) as error:
+        if os.environ.get("LCMAT_DEBUG") == "1":
+            raise
+        return _fail(FAILED, *_explain(error))
+    if status == INTERRUPTED:
+        _fail(INTERRUPTED, "interrupted; give the same command again to go on from where it stopped")
+    return int(status or DONE)
+
+
+def _fail(status: int, message: str, advice: str = "") -> int:
+    typer.echo(f"error: {message}" + (f"\n{advice}" if advice else ""), err=True)
+    return status
+
+
+def _explain(error: Exception) -> tuple[str, str]:
+    """What went wrong and what to do, in a line each."""
+    if isinstance(error, MemoryError) or "out of memory" in str(error).lower():
+        return "out of memory", "give a smaller --memory, fewer samples, or a machine with more"
+    if isinstance(error, OSError) and error.strerror:
+        where = f": {error.filename}" if error.filename else ""
+        return f"{error.strerror}{where}", "what was there before is untouched; mend this and give the command again"
+    return str(error) or type(error).__name__, ""

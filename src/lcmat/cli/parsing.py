@@ -1,0 +1,81 @@
+"""From the words of a command line to values, with errors that say what was expected."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+class WrongUseError(Exception):
+    """Something was asked for wrongly: exit status 2."""
+
+
+@contextmanager
+def as_wrong_use() -> Iterator[None]:
+    """What is refused inside the block was asked for wrongly, and nothing failed."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise WrongUseError(str(error)) from error
+
+
+def numbers(name: str, text: str, kind: type[int] | type[float]) -> list[Any]:
+    """The numbers of a list such as '0.01,0.05'."""
+    try:
+        return [kind(part) for part in text.split(",")]
+    except ValueError:
+        what = "a whole number" if kind is int else "a number"
+        raise WrongUseError(f"{name} takes {what}, or several with commas between, got {text!r}") from None
+
+
+def names(text: str) -> tuple[str, ...]:
+    """The networks of a list; a part such as 'depth=2' belongs to the one before it.
+
+    Example:
+        >>> names("resnet18,convnet:width=32,depth=2,mlp")
+        ('resnet18', 'convnet:width=32,depth=2', 'mlp')
+    """
+    found: list[str] = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        if found and "=" in part and ":" not in part:
+            found[-1] += f",{part}"
+        else:
+            found.append(part)
+    return tuple(found)
+
+
+def budget(fraction: str | None, count: str | None, coverage: str | None) -> tuple[str, tuple[float, ...]]:
+    """The one budget that was given, 1 % where none was."""
+    kinds: dict[str, tuple[str | None, type[int] | type[float]]] = {
+        "fraction": (fraction, float),
+        "count": (count, int),
+        "coverage": (coverage, float),
+    }
+    given = {name: numbers(f"--{name}", text, kind) for name, (text, kind) in kinds.items() if text is not None}
+    if len(given) > 1:
+        raise WrongUseError(f"give one budget, got {' and '.join(f'--{name}' for name in given)}")
+    name, amounts = next(iter(given.items()), ("fraction", [0.01]))
+    return name, tuple(amounts)
+
+
+def method_options(method: str, assignments: list[str]) -> dict[str, Any]:
+    """The options of a method from texts such as 'rho=0.1'.
+
+    Raises:
+        ValueError: for an unknown method, or a text that is no assignment or no value of the option.
+        TypeError: for an unknown option; the valid ones are listed.
+    """
+    from lcmat.selection import SELECTORS
+
+    entry = SELECTORS.find(method)
+    texts: dict[str, str] = {}
+    for assignment in assignments:
+        name, separator, text = assignment.partition("=")
+        if not separator:
+            raise ValueError(f"--set takes NAME=VALUE, such as --set rho=0.1, got {assignment!r}")
+        if name in texts:
+            raise ValueError(f"--set {name} is given twice")
+        texts[name] = text
+    # Texts of unknown options go on unparsed, to be refused with the list of the valid ones.
+    return entry.check_options(
+        {name: entry.options[name].parse(text) if name in entry.options else text for name, text in texts.items()}
+    )

@@ -1,0 +1,133 @@
+"""Evaluation of runs: fresh networks on what they keep, seed by seed, with records and page in a folder."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from lcmat import files
+from lcmat.evaluation import Report, evaluate
+from lcmat.networks.build import parse as parse_net
+from lcmat.study.pipeline import Machine, choose, read_again
+from lcmat.study.store import Run
+from lcmat.types import Splits, Subset
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How runs are compared.
+
+    Attributes:
+        nets: trained on each subset; the proxies' where empty.
+        seeds: how many; seed i trains on what proxy i and selection i chose.
+        epochs: of each training.
+        same_subset: whether all seeds train on the run's own subset, which makes them dependent.
+        full: whether everything is trained on too.
+    """
+
+    nets: tuple[str, ...] = ()
+    seeds: int = 6
+    epochs: int = 200
+    same_subset: bool = False
+    full: bool = False
+
+    def __post_init__(self) -> None:
+        if self.seeds < 1 or self.epochs < 1:
+            raise ValueError(f"expected at least 1 seed and 1 epoch, got {self.seeds} and {self.epochs}")
+        for net in self.nets:
+            parse_net(net)
+
+
+def check_comparable(runs: Sequence[Run]) -> None:
+    """Refuse runs on different data, and a run given twice.
+
+    Raises:
+        ValueError: naming two runs that cannot be compared.
+    """
+    for position, run in enumerate(runs):
+        if run.data["fingerprint"] != runs[0].data["fingerprint"]:
+            raise ValueError(
+                f"{runs[0].path} and {run.path} were chosen from different data "
+                f"({runs[0].data['name']} and {run.data['name']}); evaluate them one by one"
+            )
+        if any(run.path.resolve() == other.path.resolve() for other in runs[:position]):
+            raise ValueError(f"the run {run.path} is given twice")
+
+
+def compare(
+    runs: Sequence[Run], protocol: Protocol, folder: Path, machine: Machine, splits: Splits | None = None
+) -> tuple[Report, Path]:
+    """Choose with every seed what is not chosen yet, train on it, and write records and page.
+
+    Args:
+        runs: on the same data, all complete or all with the same seed.
+        protocol: of the evaluation.
+        folder: for `records.jsonl`, `evaluation.json` and `report.html`.
+        machine: to work on.
+        splits: the data, where it is loaded already.
+
+    Returns:
+        The report and the path of its page.
+    """
+    check_comparable(runs)
+    splits = read_again(runs[0]) if splits is None else splits
+    first = min(run.settings.seed for run in runs)
+    seeds = range(first, first + protocol.seeds)
+    for seed in () if protocol.same_subset else seeds:
+        runs = choose(runs, splits, seed, machine)
+    named = name_runs(runs)
+    follow = machine.follow("training on what is kept")
+    report = evaluate(
+        splits,
+        {name: _subsets(run, None if protocol.same_subset else seeds) for name, run in named.items()},
+        nets=protocol.nets or tuple(dict.fromkeys(run.settings.net for run in runs)),
+        epochs=protocol.epochs,
+        seeds=seeds,
+        full=protocol.full,
+        records=folder / "records.jsonl",
+        device=machine.device,
+        progress=None if follow is None else lambda done, total, _: follow(done, total),
+    )
+    page = report.save_html(
+        folder / "report.html",
+        folders={name: run.subset_folders()[0] for name, run in named.items()},
+        stages={name: run.seconds for name, run in named.items()},
+    )
+    paths = [os.path.relpath(run.path, folder) for run in runs]
+    files.write_json(folder / "evaluation.json", {"format": 1, "runs": paths, "protocol": asdict(protocol)})
+    return report, page
+
+
+def render_again(folder: Path, machine: Machine) -> Path:
+    """The page of an evaluation made anew; what stands in its records is not trained again.
+
+    Raises:
+        ValueError: when there was no evaluation in this folder.
+    """
+    if not (folder / "evaluation.json").is_file():
+        raise ValueError(f"{folder} holds no evaluation; run `lcmat evaluate {folder}` first")
+    meta = files.read_json(folder / "evaluation.json")
+    try:
+        paths = [Path(os.path.normpath(folder / path)) for path in meta["runs"]]
+        protocol = Protocol(**{**meta["protocol"], "nets": tuple(meta["protocol"]["nets"])})
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"{folder / 'evaluation.json'} does not describe an evaluation: {error!r}") from None
+    return compare([Run.open(path) for path in paths], protocol, folder, machine)[1]
+
+
+def name_runs(runs: Sequence[Run]) -> dict[str, Run]:
+    """A name for each run: its method, with its folder where several runs share the method."""
+    methods = [run.settings.method for run in runs]
+    return {
+        method if methods.count(method) == 1 else f"{method} ({run.path})": run
+        for method, run in zip(methods, runs, strict=True)
+    }
+
+
+def _subsets(run: Run, seeds: Sequence[int] | None) -> list[Subset]:
+    """The subsets of all seeds, or the run's own; two budgets that come to the same size count once."""
+    return [
+        subset
+        for seed in ([None] if seeds is None else seeds)
+        for subset in {len(subset): subset for subset in run.subsets(seed)}.values()
+    ]

@@ -1,0 +1,127 @@
+"""The kept rows in forms that other programs read: a table, Parquet with the samples, an image folder."""
+
+import csv
+import io
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+from PIL import Image
+from torch import Tensor
+
+from lcmat import files
+from lcmat.study.pipeline import read_again
+from lcmat.study.store import Run
+from lcmat.types import Data, ImageData, Subset
+
+# Each with the ending of a file of that kind.
+FORMATS = {"csv": ".csv", "parquet": ".parquet", "folder": ""}
+
+
+def pick_subset(run: Run, name: str | None) -> Path:
+    """The folder of one of the run's subsets: the one named, such as '0.05', or the only one.
+
+    Raises:
+        ValueError: when there is none of this name, or several and none is named.
+    """
+    folders = {folder.name: folder for folder in run.subset_folders()}
+    if name is None and len(folders) > 1:
+        raise ValueError(f"{run.path} holds several subsets; name one with --subset: {', '.join(folders)}")
+    if name is not None and name not in folders:
+        raise ValueError(f"{run.path} holds no subset {name!r}; it has {', '.join(folders)}")
+    return folders[name] if name is not None else next(iter(folders.values()))
+
+
+def export_subset(run: Run, folder: Path, form: str, target: Path) -> Path:
+    """Write the rows of a subset, whole or not at all, in the order in which they were picked.
+
+    Args:
+        run: whose data is read again.
+        folder: of the subset.
+        form: 'csv': index, class, name, weight and order of each row; 'parquet': the samples and labels, as
+            `lcmat.load` and the `datasets` library read them; 'folder': `CLASS/NAME.png`.
+        target: the file or folder to write; it must not exist yet.
+    """
+    subset = Subset.load(folder)
+    kept = subset.apply(read_again(run).train)
+    writers: Mapping[str, Callable[[Subset, Data, Path], None]] = {
+        "csv": _write_csv,
+        "parquet": _write_parquet,
+        "folder": _write_folder,
+    }
+    if target.exists():
+        raise ValueError(f"{target} exists already; name another path")
+    writers[form](subset, kept, target)
+    return target
+
+
+def _write_csv(subset: Subset, kept: Data, target: Path) -> None:
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(["index", "class", "name", "weight", "order"])
+    names = kept.names or ("",) * len(kept)
+    rows = zip(subset, kept.labels.tolist(), names, subset.weights.tolist(), strict=True)
+    for order, (index, label, name, weight) in enumerate(rows):
+        writer.writerow([index, kept.class_names[label], name, f"{weight:.12g}", order])
+    files.write_text(target, text.getvalue())
+
+
+def _write_parquet(subset: Subset, kept: Data, target: Path) -> None:
+    label = {"names": list(kept.class_names), "_type": "ClassLabel"}
+    columns: dict[str, Any] = {"index": pa.array(list(subset), pa.int64()), "label": pa.array(kept.labels.tolist())}
+    features: dict[str, Any] = {"index": {"dtype": "int64", "_type": "Value"}, "label": label}
+    if isinstance(kept, ImageData):
+        names = kept.names or tuple(map(str, subset))
+        encoded = [{"bytes": _png(image), "path": name} for image, name in zip(kept.images, names, strict=True)]
+        columns["image"] = pa.array(encoded, pa.struct({"bytes": pa.binary(), "path": pa.string()}))
+        columns["weight"] = pa.array(subset.weights.tolist())
+        features |= {"image": {"_type": "Image"}, "weight": {"dtype": "float64", "_type": "Value"}}
+    else:
+        # A column of weights would be read as one more feature; the CSV has them.
+        columns["features"] = pa.array(kept.features.tolist(), pa.list_(pa.float32()))
+        features["features"] = {"feature": {"dtype": "float32", "_type": "Value"}, "_type": "List"}
+    metadata = {"huggingface": json.dumps({"info": {"features": features}})}
+    table = pa.table(columns).replace_schema_metadata(metadata)
+    content = io.BytesIO()
+    pyarrow.parquet.write_table(table, content)
+    files.write_bytes(target, content.getvalue())
+
+
+def _write_folder(subset: Subset, kept: Data, target: Path) -> None:
+    if not isinstance(kept, ImageData):
+        raise ValueError("only images make an image folder, and this data is feature vectors; use csv or parquet")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    building = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+    try:
+        names = kept.names or ("",) * len(kept)
+        for index, image, label, name in zip(subset, kept.images, kept.labels.tolist(), names, strict=True):
+            folder = building / _plain(kept.class_names[label])
+            folder.mkdir(exist_ok=True)
+            path = folder / f"{_plain(Path(name).stem)}.png"
+            if not name or path.exists():
+                path = path.with_stem(f"{path.stem}-{index}".lstrip("-"))
+            path.write_bytes(_png(image))
+        building.chmod(0o755)
+        building.replace(target)
+    except BaseException:
+        shutil.rmtree(building, ignore_errors=True)
+        raise
+
+
+def _png(image: Tensor) -> bytes:
+    """A PNG of one image, uint8 `[channels, height, width]`."""
+    array = image.permute(1, 2, 0).contiguous().numpy()
+    content = io.BytesIO()
+    Image.fromarray(array[..., 0] if array.shape[2] == 1 else array).save(content, format="PNG")
+    return content.getvalue()
+
+
+def _plain(name: str) -> str:
+    """A name without what a file name must not hold; never '.' or '..'."""
+    return re.sub(r"[^\w.-]+", "-", name).strip(".-") or "_"

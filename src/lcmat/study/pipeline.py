@@ -1,0 +1,154 @@
+"""From a data set to subsets in run folders: load, train a proxy, extract its Signals, select, save.
+
+A stage that is done already is skipped, so that an interrupted run goes on where it stopped.
+"""
+
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from lcmat import runtime
+from lcmat.data import load
+from lcmat.networks import build
+from lcmat.selection import select
+from lcmat.signals import extract
+from lcmat.study.settings import Settings, default_net
+from lcmat.study.store import Run
+from lcmat.training import TrainingLog, train
+from lcmat.types import Data, Signals, Splits, Subset
+
+# (stage, steps done, steps in all)
+Progress: TypeAlias = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where to work and with how much memory; nothing here decides a result.
+
+    Attributes:
+        device: such as 'cpu' or 'cuda:1'; chosen when None.
+        memory: for the selection, such as '4GB'; a share of what is free when None.
+        progress: told of every step.
+    """
+
+    device: str | None = None
+    memory: str | None = None
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        runtime.pick_device(self.device)
+        if self.memory is not None:
+            runtime.parse_memory(self.memory)
+
+    def follow(self, stage: str) -> Callable[[int, int], None] | None:
+        """A callback for one stage."""
+        progress = self.progress
+        return None if progress is None else lambda done, total: progress(stage, done, total)
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What a proxy says of the data, how it was trained, and the seconds that both took."""
+
+    signals: Signals | list[Signals]
+    training: Mapping[str, Any]
+    seconds: Mapping[str, float]
+
+
+def read(settings: Settings) -> tuple[Splits, Settings, float]:
+    """The data, the settings with a proxy network that suits it, and the seconds that loading took."""
+    start = time.perf_counter()
+    splits = load(settings.source, **settings.reading)
+    seconds = time.perf_counter() - start
+    settings = replace(settings, net=settings.net or default_net(splits.train))
+    build(settings.net, splits.train)  # refuses a network that does not fit the data, before anything is written
+    return splits, settings, seconds
+
+
+def read_again(run: Run) -> Splits:
+    """The data of a run.
+
+    Raises:
+        ValueError: when its source holds other data by now.
+    """
+    splits, _, _ = read(run.settings)
+    if splits.train.fingerprint != run.data["fingerprint"]:
+        raise ValueError(
+            f"{run.settings.source} no longer holds the data that {run.path} was chosen from; "
+            "restore it, or select again"
+        )
+    return splits
+
+
+def choose(runs: Sequence[Run], splits: Splits, seed: int, machine: Machine) -> list[Run]:
+    """Choose the subsets of these runs with one seed, and save them in the run folders.
+
+    With a run's own seed this completes the run; with another it is a repeat, for independent evaluations. Runs whose
+    proxies would be the same share one.
+    """
+    looks: dict[Hashable, Look] = {}
+    done = []
+    for run in runs:
+        own = seed == run.settings.seed
+        if run.complete if own else run.subsets(seed):
+            done.append(run)
+            continue
+        key = run.settings.proxy_key
+        if key not in looks:
+            looks[key] = _look(run, splits.train, seed, machine)
+        # A repeat takes the run's sizes: a coverage would be reached by another number of samples each time.
+        settings = run.settings
+        budget = {settings.budget: settings.amounts} if own else {"count": [len(subset) for subset in run.subsets()]}
+        start = time.perf_counter()
+        subsets = _select(settings, looks[key].signals, budget, seed, machine)
+        seconds = {**run.seconds, **looks[key].seconds, "select": time.perf_counter() - start}
+        run.save_subsets(subsets, seed)
+        done.append(_complete(run, looks[key], seconds) if own else run)
+    return done
+
+
+def _complete(run: Run, look: Look, seconds: Mapping[str, float]) -> Run:
+    return run.update(seconds=seconds, training=look.training, peak_memory_mb=runtime.peak_memory_mb(), complete=True)
+
+
+def _look(run: Run, data: Data, seed: int, machine: Machine) -> Look:
+    """Train the proxy, or go on from its checkpoint, and extract what selection needs."""
+    settings = run.settings
+    if not settings.needs_proxy:
+        return Look(Signals(labels=data.labels, fingerprint=data.fingerprint, class_names=data.class_names), {}, {})
+    model = train(
+        settings.net,
+        data,
+        epochs=settings.epochs,
+        seed=seed,
+        snapshots=settings.points,
+        record=settings.needs_record,
+        checkpoint=run.proxy_checkpoint(seed),
+        device=machine.device,
+        progress=machine.follow(f"training the proxy, seed {seed}"),
+    )
+    log = model.training_log
+    assert isinstance(log, TrainingLog)
+    start = time.perf_counter()
+    signals = extract(model, data, points=settings.points or None, device=machine.device)
+    seconds = {"train": log.seconds, "extract": time.perf_counter() - start}
+    return Look(signals, log.config, seconds)
+
+
+def _select(
+    settings: Settings,
+    signals: Signals | list[Signals],
+    budget: Mapping[str, Sequence[Any]],
+    seed: int,
+    machine: Machine,
+) -> list[Subset]:
+    return select(
+        signals,
+        settings.method,
+        balance=settings.balance,
+        seed=seed,
+        memory=machine.memory,
+        **{name: list(amounts) for name, amounts in budget.items()},
+        **settings.options,
+    )
