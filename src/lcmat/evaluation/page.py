@@ -1,0 +1,156 @@
+"""The report page of an evaluation: what stands where, and in which words."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lcmat import runtime
+from lcmat.evaluation.gallery import picture_blocks
+from lcmat.evaluation.plan import FULL, Entry, class_counts
+from lcmat.evaluation.rows import NUMERIC, Row, texts
+from lcmat.report import Bar, Block, Bullets, Code, Curves, Facts, Forest, Page, Point, Section, Series, Table, Text
+from lcmat.report.wording import in_words, listed, percent, points, score, seconds, span
+
+if TYPE_CHECKING:
+    from lcmat.evaluation.result import Report
+
+
+def describe(
+    report: "Report",
+    *,
+    pictures: bool,
+    title: str,
+    folders: Mapping[str, str | Path],
+    stages: Mapping[str, Mapping[str, float]],
+) -> Page:
+    """The page of a report, ready to be rendered."""
+    chosen = [entry for entry in report.entries if entry.first is not None]
+    sections = (
+        Section("Results", (_result_table(report), *_charts(report))),
+        Section("Notes", (Bullets(report.notes),) if report.notes else ()),
+        Section("What was picked", picture_blocks(report.data, chosen) if pictures else ()),
+        Section("Class counts", (_class_table(report, chosen),)),
+        Section("How to use a subset", tuple(_usage(report, chosen, folders))),
+        Section("How it was measured", (Facts(tuple((name, in_words(v)) for name, v in report.protocol.items())),)),
+        Section("What was compared", (_methods(chosen),)),
+        Section("Seconds", tuple(_times(report, stages))),
+        Section("Versions and machine", (Facts(tuple(runtime.versions().items())),)),
+    )
+    return Page(title or f"Subsets of {report.data.name}", report.headline(), sections)
+
+
+def _result_table(report: "Report") -> Table:
+    cells = texts(report.rows)
+    tones = {"better than uniform": "good", "worse than uniform": "bad"}
+    return Table(
+        "Test accuracy in % after the last epoch, and paired differences to uniform in points, with 95 % t-intervals",
+        tuple(cells[0]),
+        tuple(tuple(line.values()) for line in cells),
+        tuple(place for place, name in enumerate(cells[0]) if name in NUMERIC),
+        tuple(tones.get(row.verdict, "") for row in report.rows),
+    )
+
+
+def _charts(report: "Report") -> Iterator[Block]:
+    nets = list(dict.fromkeys(row.net for row in report.rows))
+    for net in nets:
+        rows = [row for row in report.rows if row.net == net]
+        suffix = f", {net}" if len(nets) > 1 else ""
+        yield _accuracy_chart(rows, suffix)
+        compared = [row for row in rows if row.difference is not None]
+        if compared:
+            yield _difference_chart(compared, suffix)
+
+
+def _accuracy_chart(rows: list[Row], suffix: str) -> Block:
+    """Lines against the fraction; with a single fraction the values stand under each other."""
+    title, summary = f"Test accuracy{suffix}", "; ".join(_row_in_words(row) for row in rows)
+    chosen = [row for row in rows if row.name != FULL]
+    if len({row.size for row in chosen}) == 1:
+        bars = tuple(
+            Bar(row.name, percent(row.fraction), 100 * row.mean, _hundredfold(row.low), _hundredfold(row.high),
+                f"{score(row.mean)} ({span(score(row.low), score(row.high))})" if row.n > 1 else score(row.mean))
+            for row in rows
+        )  # fmt: skip
+        return Forest(title, summary, "test accuracy in %, with 95 % t-intervals", bars)
+    series = tuple(
+        Series(name, tuple(_point(row) for row in chosen if row.name == name), dashed=name.startswith("uniform"))
+        for name in dict.fromkeys(row.name for row in chosen)
+    )
+    level = next((row for row in rows if row.name == FULL), None)
+    return Curves(
+        title, summary, "kept, in % of the data", "test accuracy in %, with 95 % t-intervals", series,
+        _point(level) if level else None, "everything",
+    )  # fmt: skip
+
+
+def _difference_chart(rows: list[Row], suffix: str) -> Forest:
+    bars = []
+    for row in rows:
+        interval = span(points(row.difference_low), points(row.difference_high))
+        text = points(row.difference) + (f" ({interval})" if row.n > 1 else "")
+        low, high = _hundredfold(row.difference_low), _hundredfold(row.difference_high)
+        bars.append(Bar(row.name, percent(row.fraction), 100 * (row.difference or 0.0), low, high, text))
+    summary = "; ".join(f"{bar.name} at {bar.detail}: {bar.text}" for bar in bars)
+    label = "points above or below uniform, with 95 % t-intervals"
+    return Forest(f"Paired differences to uniform{suffix}", summary, label, tuple(bars), origin=0.0)
+
+
+def _point(row: Row) -> Point:
+    return Point(100 * row.fraction, 100 * row.mean, _hundredfold(row.low), _hundredfold(row.high))
+
+
+def _hundredfold(share: float | None) -> float | None:
+    return None if share is None else 100 * share
+
+
+def _row_in_words(row: Row) -> str:
+    return f"{row.name} at {percent(row.fraction)}: {score(row.mean)} %"
+
+
+def _class_table(report: "Report", chosen: list[Entry]) -> Table:
+    names = report.data.train.class_names
+    counts = [class_counts(None, report.data), *(class_counts(entry.first, report.data) for entry in chosen)]
+    rows = tuple((name, *(f"{count[place]:,}" for count in counts)) for place, name in enumerate(names))
+    heads = ("class", "all", *(f"{entry.name} {percent(entry.fraction)}" for entry in chosen))
+    caption = f"Samples of each class, {_which_seed(report)}"
+    return Table(caption, heads, rows, tuple(range(1, len(heads))))
+
+
+def _which_seed(report: "Report") -> str:
+    return f"in the subsets of training seed {next(iter(report.entries[0].by_seed))}"
+
+
+def _usage(report: "Report", chosen: list[Entry], folders: Mapping[str, str | Path]) -> Iterator[Block]:
+    yield Text("A subset holds the rows that are kept. It is applied to the data that it was selected from, no other.")
+    names = [name for name in folders if any(entry.name == name for entry in chosen)]
+    where = [(f"  # {name}", str(folders[name])) for name in names] or [("", "PATH/OF/THE/SUBSET")]
+    lines = ["import lcmat", "", f"data = lcmat.load({report.data.name!r})"]
+    lines += [f"subset = lcmat.load_subset({path!r}){note}" for note, path in where]
+    lines += ["small = subset.apply(data.train)", "subset.indices, subset.weights  # rows of data.train that are kept"]
+    yield Code("\n".join(lines))
+
+
+def _methods(chosen: list[Entry]) -> Facts:
+    """What stands behind each name: method, options and seeds of the selection."""
+    items = []
+    for entry in chosen:
+        subsets = list(dict.fromkeys(subset for subset in entry.by_seed.values() if subset is not None))
+        first = subsets[0]
+        options = ", ".join(f"{name}={value!r}" for name, value in first.options.items()) or "no options"
+        seeds = f"selection seed{'s' if len(subsets) > 1 else ''} {listed([str(subset.seed) for subset in subsets])}"
+        items.append((f"{entry.name}, {percent(entry.fraction)}", f"{first.method} ({options}), {seeds}"))
+    return Facts(tuple(items))
+
+
+def _times(report: "Report", stages: Mapping[str, Mapping[str, float]]) -> Iterator[Block]:
+    rows = tuple(
+        (row.net, f"{percent(row.fraction)} ({row.size:,})", row.name, seconds(row.seconds), seconds(row.test_seconds))
+        for row in report.rows
+    )
+    heads = ("network", "kept", "trained on", "one training", "one test")
+    yield Table("Seconds of the evaluation, mean over the seeds", heads, rows, (3, 4))
+    if stages:
+        columns = list(dict.fromkeys(stage for own in stages.values() for stage in own))
+        body = tuple((name, *(seconds(own.get(stage)) for stage in columns)) for name, own in stages.items())
+        yield Table("Seconds before it, by stage", ("", *columns), body, tuple(range(1, len(columns) + 1)))

@@ -1,0 +1,285 @@
+"""The one protocol by which subsets are judged: fresh networks, the last epoch, random sets beside them."""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from lcmat import files, networks, runtime, seeding, training
+from lcmat.evaluation.plan import UNIFORM, Entry, class_counts, make_plan
+from lcmat.evaluation.result import Report
+from lcmat.evaluation.rows import make_rows
+from lcmat.types import ImageData, Splits, Subset
+from lcmat.version import __version__
+
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that a training depends on, beside its data, its network and its seed."""
+
+    epochs: int | None
+    steps: int | None
+    batch_size: int
+    lr: float
+    schedule: str
+    optimizer: str
+    device: str
+    momentum: float = 0.9
+    nesterov: bool = True
+    weight_decay: float = 5e-4
+    augment: bool = True
+    precision: str = "auto"
+
+
+def evaluate(
+    data: Splits,
+    subsets: Mapping[str, Subset | Sequence[Subset]],
+    *,
+    nets: str | Sequence[str] = ("resnet18",),
+    epochs: int | None = None,
+    steps: int | None = None,
+    seeds: Sequence[int] = range(6),
+    batch_size: int = 128,
+    lr: float = 0.1,
+    schedule: str = "cosine",
+    optimizer: str = "sgd",
+    baseline: bool = True,
+    full: bool = False,
+    weighted: Collection[str] = (),
+    records: str | Path | None = None,
+    device: torch.device | str | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Train fresh networks on every subset and on random sets of the same size, and compare their test accuracies.
+
+    Subsets under a name are grouped by their size. Where a name has several of one size, training seed i uses the one
+    whose own seed is i, so that runs are independent; a single one serves all seeds. Under one seed and network,
+    initialisation and order of the samples are the same for all names, so that differences are paired.
+
+    Args:
+        data: what the subsets were selected from, and the test set.
+        subsets: name -> subset, or several of different seeds or sizes.
+        nets: the networks to train, such as 'resnet18' or 'convnet:width=32'.
+        epochs: passes over each subset; 200 when neither epochs nor steps are given.
+        steps: optimiser steps instead, the same number for every size.
+        seeds: one run for each.
+        batch_size: of the training.
+        lr: the (highest) learning rate.
+        schedule: of the learning rate.
+        optimizer: 'sgd' or 'adam'.
+        baseline: whether random sets of the same size and class counts are drawn beside the subsets, a new one for
+            each seed; where `subsets` has a 'uniform' of a size, that one is used.
+        full: whether to train on everything as well.
+        weighted: names whose weights are used in the loss.
+        records: a JSON Lines file that gets a line after each training; trainings found in it are not repeated.
+        device: to train on; a GPU where there is one.
+        progress: called with (trainings done, trainings in all, what comes next).
+
+    Returns:
+        The report.
+
+    Raises:
+        ValueError: for a subset of other data, no subsets, repeated seeds or networks, an unknown network, or both
+            epochs and steps.
+        TypeError: for a value that is no subset.
+    """
+    nets = _distinct("networks", [nets] if isinstance(nets, str) else nets)
+    seeds = _distinct("seeds", seeds)
+    weighted = [weighted] if isinstance(weighted, str) else list(weighted)
+    if epochs is not None and steps is not None:
+        raise ValueError(f"expected epochs or steps, got both ({epochs} and {steps}); leave one out")
+    if records is not None and Path(records).is_dir():
+        raise ValueError(f"expected a file for the records, but {records} is a folder; name a file such as x.jsonl")
+    settings = Settings(
+        epochs=200 if epochs is None and steps is None else epochs,
+        steps=steps,
+        batch_size=batch_size,
+        lr=lr,
+        schedule=schedule,
+        optimizer=optimizer,
+        device=runtime.pick_device(device).type,
+    )
+    for net in nets:  # a wrong name must not come to light after hours of training the others
+        networks.build(net, data.train)
+    entries = make_plan(data, subsets, seeds=seeds, baseline=baseline, full=full, weighted=weighted)
+    found, reused = _run(data, entries, nets, seeds, settings, records, device, progress)
+    return Report(
+        rows=make_rows(entries, nets, found),
+        records=found,
+        protocol=_protocol(data, nets, seeds, settings, weighted, entries),
+        notes=(*_notes(data, entries, len(seeds), len(nets)), *([reused] if reused else [])),
+        data=data,
+        entries=entries,
+    )
+
+
+def _run(
+    data: Splits,
+    entries: Sequence[Entry],
+    nets: Sequence[str],
+    seeds: Sequence[int],
+    settings: Settings,
+    path: str | Path | None,
+    device: torch.device | str | None,
+    progress: Progress | None,
+) -> tuple[list[dict[str, Any]], str]:
+    """The records of all trainings, and a note on those that were there already."""
+    known = [record for record in files.read_json_lines(path) if isinstance(record, dict)] if path else []
+    finished = {record["key"]: record for record in known if "key" in record}
+    cells = [(net, seed, entry) for net in nets for seed in seeds for entry in entries]
+    found, reused = [], 0
+    for done, (net, seed, entry) in enumerate(cells):
+        if progress:
+            progress(done, len(cells), f"{entry.label}, {net}, seed {seed}")
+        cell = _describe_cell(data, entry, net, seed, settings)
+        if cell["key"] in finished:
+            measured = finished[cell["key"]]
+            reused += 1
+        else:
+            measured = _train_cell(data, entry, net, seed, settings, device)
+            finished[cell["key"]] = measured
+            if path:
+                files.append_json_line(path, {**cell, **measured})
+        found.append({**cell, **{name: measured[name] for name in ("accuracy", "seconds", "machine")}})
+    if progress:
+        progress(len(cells), len(cells), "done")
+    return found, f"{reused} of {len(cells)} trainings were done before and taken from the records." if reused else ""
+
+
+def _describe_cell(data: Splits, entry: Entry, net: str, seed: int, settings: Settings) -> dict[str, Any]:
+    """All that decides what a training gives; its digest tells whether it has been done already."""
+    subset = entry.by_seed[seed]
+    parts = [] if subset is None else [subset.indices, *([subset.weights] if entry.weighted else [])]
+    decisive = {
+        "data": data.train.fingerprint,
+        "test": data.test.fingerprint,
+        "subset": files.fingerprint(*parts) if parts else "",
+        "weighted": entry.weighted,
+        "net": net,
+        "seed": seed,
+        "settings": asdict(settings),
+        "lcmat": __version__,
+    }
+    key = hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
+    selection = {} if subset is None else {"method": subset.method, "selection_seed": subset.seed}
+    return {"key": key, "name": entry.name, "size": entry.size, "fraction": entry.fraction, **selection, **decisive}
+
+
+def _train_cell(
+    data: Splits, entry: Entry, net: str, seed: int, settings: Settings, device: torch.device | str | None
+) -> dict[str, Any]:
+    """Train a fresh network; nothing but the seed and the network decides its initialisation and its stream."""
+    subset = entry.by_seed[seed]
+    chosen = data.train if subset is None else subset.apply(data.train)
+    start = time.perf_counter()
+    model = training.train(
+        networks.build(net, data.train, seed=seeding.derive(seed, "evaluation", "initialisation", net)),
+        chosen,
+        epochs=settings.epochs,
+        steps=settings.steps,
+        batch_size=settings.batch_size,
+        lr=settings.lr,
+        momentum=settings.momentum,
+        nesterov=settings.nesterov,
+        weight_decay=settings.weight_decay,
+        schedule=settings.schedule,
+        optimizer=settings.optimizer,
+        weights=subset.weights if entry.weighted and subset is not None else None,
+        seed=seeding.derive(seed, "evaluation", "training", net),
+        augment=settings.augment,
+        device=device,
+        precision=settings.precision,
+    )
+    trained = time.perf_counter()
+    accuracy = training.accuracy(model, data.test, device=device)
+    seconds = {"train": trained - start, "test": time.perf_counter() - trained}
+    return {"accuracy": accuracy, "seconds": seconds, "machine": runtime.machine()}
+
+
+def _protocol(
+    data: Splits,
+    nets: Sequence[str],
+    seeds: Sequence[int],
+    settings: Settings,
+    weighted: Sequence[str],
+    entries: Sequence[Entry],
+) -> dict[str, Any]:
+    augmentation = "none"
+    if settings.augment and isinstance(data.train, ImageData):
+        augmentation = "random crop and flip" if data.train.flip else "random crop"
+    names = list(dict.fromkeys(entry.name for entry in entries))
+    return {
+        "data": data.name,
+        "data fingerprint": data.train.fingerprint,
+        "train samples": len(data.train),
+        "test samples": len(data.test),
+        "trained on": names,
+        "networks": list(nets),
+        "accuracy": "on the test set after the last epoch",
+        "labels": "hard",
+        "budget": f"{settings.epochs:,} epochs" if settings.steps is None else f"{settings.steps:,} steps",
+        "batch size": settings.batch_size,
+        "optimizer": settings.optimizer,
+        "learning rate": settings.lr,
+        "schedule": settings.schedule,
+        "momentum": settings.momentum,
+        "Nesterov": settings.nesterov,
+        "weight decay": settings.weight_decay,
+        "augmentation": augmentation,
+        "weights in the loss": list(weighted),
+        "seeds": list(seeds),
+        "pairing": "under one seed and network, initialisation and training stream are the same for all subsets",
+        "uniform": "a new random set for each seed, of the same size and class counts, unless given",
+        "intervals": "95 %, Student's t over the runs; they do not cover the choice of the test set",
+        "device": settings.device,
+        "precision": settings.precision,
+        **runtime.versions(),
+    }
+
+
+def _notes(data: Splits, entries: Sequence[Entry], runs: int, nets: int) -> list[str]:
+    """What must be known to read the numbers rightly."""
+    compared = {(entry.name, entry.size): entry for entry in entries}
+    unequal = [
+        entry.label
+        for entry in entries
+        if entry.baseline and _counts(entry, data) != _counts(compared[entry.baseline, entry.size], data)
+    ]
+    shared = [entry.label for entry in entries if entry.shared]
+    unproven = [entry.label for entry in entries if entry.given and entry.first and not entry.first.fingerprint]
+    notes = list(data.notes)
+    if shared:
+        notes.append(
+            f"{'; '.join(shared)}: {runs} trainings on one subset; the interval shows training noise only, "
+            "not what another proxy would have picked."
+        )
+    if unproven:
+        notes.append(f"{'; '.join(unproven)}: no fingerprint proves that this was selected from this data.")
+    if unequal:
+        notes.append(f"{'; '.join(unequal)}: the class counts differ from those of the {UNIFORM} set that was given.")
+    comparisons = nets * sum(bool(entry.baseline) for entry in entries)
+    if runs == 1:
+        notes.append("One run each: there are no intervals, and differences of a single run prove nothing.")
+    elif comparisons > 1:
+        notes.append(
+            f"{comparisons} comparisons, each with its own 95 % interval: one in twenty leaves out zero by chance."
+        )
+    return notes
+
+
+def _counts(entry: Entry, data: Splits) -> list[tuple[int, ...]]:
+    return [class_counts(subset, data) for subset in entry.by_seed.values()]
+
+
+def _distinct(what: str, values: Sequence[Any]) -> list[Any]:
+    found = list(values)
+    if not found or len(set(found)) != len(found):
+        raise ValueError(f"expected distinct {what}, at least one, got {found}")
+    return found

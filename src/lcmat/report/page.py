@@ -1,0 +1,196 @@
+"""What a page holds: frozen descriptions, without a word of HTML."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of texts.
+
+    Attributes:
+        caption: what it shows.
+        columns: headings.
+        rows: one text for each column; the first column names the row.
+        numeric: positions of the columns that are set flush right.
+        tones: for each row 'good', 'bad' or '', the mark at its last cell; empty for none at all.
+    """
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numeric: tuple[int, ...] = ()
+    tones: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if any(len(row) != len(self.columns) for row in self.rows):
+            raise ValueError(f"expected {len(self.columns)} texts in every row of the table {self.caption!r}")
+        if self.tones and len(self.tones) != len(self.rows):
+            raise ValueError(f"expected a tone for each of {len(self.rows)} rows, got {len(self.tones)}")
+
+
+@dataclass(frozen=True)
+class Point:
+    """A value with its interval, where it has one."""
+
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Series:
+    """The points of one method, from left to right.
+
+    Attributes:
+        name: of the method; it decides the colour, which is the same everywhere.
+        points: in the order of x.
+        dashed: for a baseline.
+    """
+
+    name: str
+    points: tuple[Point, ...]
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Values against the share of the data that is kept.
+
+    Attributes:
+        title: what it shows.
+        summary: the same in words, for those who cannot see it.
+        x_label: of the horizontal axis, whose values are per cent.
+        y_label: of the vertical axis.
+        series: the lines.
+        level: a horizontal line over the whole width, its x unused, or None.
+        level_name: what the level is.
+        y_limits: values that cannot be left, such as 0 and 100 for per cent.
+    """
+
+    title: str
+    summary: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    level: Point | None = None
+    level_name: str = ""
+    y_limits: tuple[float, float] = (0.0, 100.0)
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One line of a forest plot: a value with its interval."""
+
+    name: str
+    detail: str
+    value: float
+    low: float | None
+    high: float | None
+    text: str
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Values with intervals under each other, along one axis.
+
+    Attributes:
+        title: what it shows.
+        summary: the same in words, for those who cannot see it.
+        x_label: of the axis.
+        bars: from top to bottom.
+        origin: a value to mark with a line, such as 0 for differences, or None.
+    """
+
+    title: str
+    summary: str
+    x_label: str
+    bars: tuple[Bar, ...]
+    origin: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Strip:
+    """A row of pictures of one class: uint8 `[k, channels, height, width]`."""
+
+    label: str
+    note: str
+    images: Tensor
+    alt: str
+
+
+@dataclass(frozen=True, eq=False)
+class Pictures:
+    """Strips of one subset."""
+
+    title: str
+    strips: tuple[Strip, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Gallery:
+    """Pictures of several subsets of one size, side by side; folded away unless open."""
+
+    title: str
+    pictures: tuple[Pictures, ...]
+    open: bool = True
+
+
+@dataclass(frozen=True)
+class Code:
+    """Lines to copy."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Bullets:
+    """A list of sentences."""
+
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names and values: settings, versions."""
+
+    items: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph."""
+
+    text: str
+
+
+Block: TypeAlias = Table | Curves | Forest | Gallery | Code | Bullets | Facts | Text
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """A part of the page under its own heading."""
+
+    title: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """A whole page.
+
+    Attributes:
+        title: of the page and the browser's tab.
+        lead: the finding, in plain sentences.
+        sections: from top to bottom; those without blocks are left out.
+        footer: a last line.
+    """
+
+    title: str
+    lead: tuple[str, ...]
+    sections: tuple[Section, ...]
+    footer: str = ""
