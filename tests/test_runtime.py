@@ -60,6 +60,16 @@ def test_peak_memory_grows_with_what_is_used() -> None:
     assert block[0] == 1
 
 
+def test_one_thread_inside_and_as_many_as_before_outside() -> None:
+    torch.set_num_threads(3)
+    try:
+        with runtime.one_thread():
+            assert torch.get_num_threads() == 1
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(1)
+
+
 def test_versions_say_what_ran_where() -> None:
     assert set(runtime.versions()) == {"lcmat", "python", "torch", "machine"}
     assert "cores" in runtime.machine()

@@ -4,6 +4,8 @@ import os
 import platform
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -76,6 +78,21 @@ def peak_memory_mb() -> float:
         return 0.0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak * (1 if sys.platform == "darwin" else 1024) / 1e6
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch compute with one CPU thread inside the block.
+
+    For small tensors a second thread gains nothing, and where other programs keep the cores busy the threads wait for
+    each other: a hundred times slower was measured.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def versions() -> dict[str, str]:
