@@ -1,0 +1,166 @@
+"""What every registered selection method must keep, whatever it does."""
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import lcmat
+from lcmat.selection import SELECTORS
+from lcmat.types import Record, Signals, Subset
+
+METHODS = [entry.name for entry in SELECTORS]
+BALANCES = ["equal", "proportional", "none"]
+
+
+def _signals(sizes: tuple[int, ...] = (30, 20, 12), seed: int = 0, dtype: torch.dtype = torch.float32) -> Signals:
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.cat([torch.full((size,), label) for label, size in enumerate(sizes)])
+    labels = labels[torch.randperm(len(labels), generator=generator)]
+    n, classes = len(labels), len(sizes)
+    features = torch.randn(n, 6, generator=generator, dtype=torch.float64).relu()
+    logits = 2 * torch.randn(n, classes, generator=generator, dtype=torch.float64)
+    logits[torch.arange(n), labels] += 1.5
+    probability = torch.rand(5, n, generator=generator)
+    return Signals(
+        features=features.to(dtype),
+        logits=logits.to(dtype),
+        labels=labels,
+        record=Record(probability > 0.4, probability),
+    )
+
+
+def _select(method: str, signals: Signals, count: int = 15, *, balance: str = "proportional", seed: int = 0) -> Subset:
+    return lcmat.select(signals, method, count=count, balance=balance, seed=seed)
+
+
+@pytest.mark.parametrize("balance", BALANCES)
+@pytest.mark.parametrize("count", [1, 2, 15, 61, 62])
+@pytest.mark.parametrize("method", METHODS)
+def test_exact_count_distinct_in_range_weights(method: str, count: int, balance: str) -> None:
+    signals = _signals()
+    subset = _select(method, signals, count, balance=balance)
+    picks = list(subset)
+    assert len(picks) == len(set(picks)) == count
+    assert min(picks) >= 0
+    assert max(picks) < signals.n
+    assert float(subset.weights.min()) >= 0
+    assert float(subset.weights.sum()) == pytest.approx(signals.n, rel=1e-9)
+    assert sum(subset.per_class) == count
+    assert subset.weighted == SELECTORS.find(method).facts.weighted
+    if subset.gains is not None:
+        assert torch.isfinite(subset.gains).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_same_seed_gives_the_same_and_leaves_the_global_generators_alone(method: str) -> None:
+    signals = _signals()
+    random.seed(1)
+    np.random.seed(1)  # noqa: NPY002 the global state is what is tested
+    torch.manual_seed(1)
+    before = (random.getstate(), repr(np.random.get_state()), torch.get_rng_state())  # noqa: NPY002
+    first, second = _select(method, signals, seed=7), _select(method, signals, seed=7)
+    assert list(first) == list(second)
+    assert first.weights.equal(second.weights)
+    after = (random.getstate(), repr(np.random.get_state()), torch.get_rng_state())  # noqa: NPY002
+    assert before[:2] == after[:2]
+    assert before[2].equal(after[2])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_constant_added_to_a_row_of_logits_changes_nothing(method: str) -> None:
+    signals = _signals(dtype=torch.float64)
+    shift = torch.linspace(-5, 5, signals.n, dtype=torch.float64)[:, None]
+    moved = replace(signals, logits=signals.need("logits") + shift)
+    assert list(_select(method, moved)) == list(_select(method, signals))
+
+
+@pytest.mark.parametrize("method", [entry.name for entry in SELECTORS if entry.facts.prefix])
+def test_a_prefix_of_a_longer_run_is_the_shorter_run(method: str) -> None:
+    signals = _signals()
+    short, long = (_select(method, signals, count, balance="none") for count in (9, 31))
+    assert list(long)[:9] == list(short)
+    cut = lcmat.select(signals, method, count=[9, 31], balance="none")
+    assert list(cut[0]) == list(short)
+    torch.testing.assert_close(cut[0].weights, short.weights)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_class_is_selected_as_if_it_were_alone(method: str) -> None:
+    # Class 0 of the whole data set has the same place in the class loop as it has alone, hence the same generator.
+    signals = _signals(dtype=torch.float64)
+    members = (signals.need("labels") == 0).nonzero().flatten()
+    together = [row for row in _select(method, signals, 18, balance="equal") if signals.need("labels")[row] == 0]
+    alone = _select(method, signals.take(members), 6)
+    assert together == members[alone.indices].tolist()
+
+
+@pytest.mark.parametrize("method", [entry.name for entry in SELECTORS if entry.facts.several_points])
+def test_one_point_twice_is_that_point(method: str) -> None:
+    signals = _signals(dtype=torch.float64)
+    twice = lcmat.select([signals, signals], method, count=15)
+    assert list(twice) == list(_select(method, signals))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_edges(method: str) -> None:
+    generator = torch.Generator().manual_seed(0)
+    one = Signals(
+        features=torch.rand(1, 3, generator=generator),
+        logits=torch.rand(1, 2, generator=generator) * 3,
+        labels=torch.tensor([0]),
+        record=Record(torch.ones(5, 1, dtype=torch.bool), torch.ones(5, 1)),
+    )
+    assert list(_select(method, one, 1)) == [0]
+    same = Signals(
+        features=torch.ones(12, 3),
+        logits=torch.zeros(12, 2),
+        labels=torch.arange(12) % 2,
+        record=Record(torch.ones(5, 12, dtype=torch.bool), torch.ones(5, 12)),
+    )
+    assert len(set(_select(method, same, 7))) == 7
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_saturated_predictions_and_zero_features_are_no_trouble(method: str) -> None:
+    signals = _signals()
+    hard = replace(signals, logits=signals.need("logits") * 1e4, features=signals.need("features") * 1e-20)
+    assert len(set(_select(method, hard))) == 15
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_it_needs_is_what_it_says(method: str) -> None:
+    entry = SELECTORS.find(method)
+    signals = _signals()
+    bare = Signals(
+        features=signals.features if "features" in entry.facts.needs or not entry.facts.needs else None,
+        logits=signals.logits if "logits" in entry.facts.needs else None,
+        labels=signals.labels,
+        record=signals.record if "record" in entry.facts.needs else None,
+    )
+    assert len(_select(method, bare)) == 15
+    for name in entry.facts.needs:
+        if name == "labels":
+            without = replace(bare, labels=None)
+        elif [part for part in ("features", "logits", "labels") if getattr(bare, part) is not None] == [name]:
+            continue
+        else:
+            changes: dict[str, Any] = {name: None}
+            without = replace(bare, **changes)
+        with pytest.raises(ValueError, match=name):
+            _select(method, without)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_it_is_described(method: str) -> None:
+    entry = SELECTORS.find(method)
+    assert method in lcmat.selectors()
+    assert entry.facts.reference
+    assert entry.facts.cost
+    assert entry.function.__doc__
+    assert "Example:" in entry.function.__doc__
+    for option in entry.options:
+        assert f"{option}:" in entry.function.__doc__, f"option {option} is not documented"

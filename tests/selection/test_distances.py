@@ -1,0 +1,124 @@
+import pytest
+import torch
+from torch import Tensor
+
+from lcmat.linear_head import factors, hessian_columns, hessian_variances, top_coordinates
+from lcmat.selection import distances as module
+from lcmat.selection.distances import (
+    Cached,
+    Euclidean,
+    Gradients,
+    Pairs,
+    Streamed,
+    from_matrix,
+    measure,
+    measure_mean_of_points,
+)
+from lcmat.types import Signals
+from reference import lcmat_distances, made_up_signals
+
+
+def _pairs(signals: Signals, rho: float = 0.1, kept: int | None = 8) -> Gradients:
+    head = factors(signals)
+    return Gradients(head, hessian_columns(head, top_coordinates(hessian_variances(head), kept)).mul_(rho / 2))
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("kept", [3, None])
+def test_gradients_and_curvature_against_the_built_matrices(bias: bool, kept: int | None) -> None:
+    signals, _ = made_up_signals(bias=bias)
+    truth = lcmat_distances(signals, rho=0.3, subdimensions=kept)
+    torch.testing.assert_close(_pairs(signals, 0.3, kept).block(slice(None), slice(None)), truth)
+    plain = lcmat_distances(signals, rho=0.0, subdimensions=kept)
+    torch.testing.assert_close(Gradients(factors(signals)).block(slice(None), slice(None)), plain)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3])
+def test_single_precision_keeps_small_distances(offset: float) -> None:
+    generator = torch.Generator().manual_seed(0)
+    base = torch.randn(30, 16, generator=generator, dtype=torch.float64)
+    close = base + 1e-3 * torch.randn(30, 16, generator=generator, dtype=torch.float64)
+    features = (torch.cat([base, close]) + offset).float()
+    truth = torch.cdist(features.double(), features.double(), compute_mode="donot_use_mm_for_euclid_dist")
+    found = Euclidean(features).block(slice(None), slice(None))
+    torch.testing.assert_close(found.double(), truth, rtol=1e-4, atol=1e-7)
+
+
+def test_duplicates_and_self_are_at_exactly_zero() -> None:
+    generator = torch.Generator().manual_seed(0)
+    features = torch.randn(20, 16, generator=generator)[torch.arange(40) % 20]
+    logits = torch.randn(20, 3, generator=generator)[torch.arange(40) % 20]
+    signals = Signals(features=features, logits=logits, labels=torch.arange(40) % 20 % 3)
+    pairs: list[Pairs] = [Euclidean(features), _pairs(signals), Gradients(factors(signals))]
+    same = (torch.arange(40)[:, None] - torch.arange(40)) % 20 == 0
+    for each in pairs:
+        assert each.block(slice(None), slice(None))[same].max() == 0
+
+
+def test_a_group_of_equal_samples_has_no_distance_and_takes_no_pair_by_pair_work() -> None:
+    signals = Signals(
+        features=torch.ones(1500, 8), logits=torch.zeros(1500, 3), labels=torch.zeros(1500, dtype=torch.int64)
+    )
+    found = measure(_pairs(signals), memory=10**8)
+    assert found.largest == 0
+    assert found.sums.abs().max() == 0
+
+
+@pytest.mark.parametrize("n", [1, 7, 100, 1300])
+def test_cached_is_streamed(n: int) -> None:
+    signals, _ = made_up_signals(n=n)
+    cached, streamed = measure(_pairs(signals), memory=10**9), measure(_pairs(signals), memory=0)
+    assert isinstance(cached, Cached)
+    assert isinstance(streamed, Streamed)
+    some = torch.tensor([0, n // 2, n - 1]).unique()
+    torch.testing.assert_close(cached.of(some), streamed.of(some))
+    torch.testing.assert_close(cached.sums, streamed.sums)
+    assert cached.largest == pytest.approx(streamed.largest)
+    torch.testing.assert_close(cached.sums, cached.matrix.sum(1))
+    torch.testing.assert_close(cached.matrix, cached.matrix.T)
+
+
+def test_memory_decides_at_the_size_of_the_matrix() -> None:
+    signals, _ = made_up_signals(n=50)
+    assert isinstance(measure(_pairs(signals), memory=50 * 50 * 8), Cached)
+    assert isinstance(measure(_pairs(signals), memory=50 * 50 * 8 - 1), Streamed)
+
+
+def _mean_of_points(points: list[Signals]) -> Tensor:
+    total = torch.zeros(points[0].n, points[0].n, dtype=torch.float64)
+    for point in points:
+        one = lcmat_distances(point, rho=0.1, subdimensions=8)
+        total += one / one.mean()
+    return total
+
+
+@pytest.mark.parametrize("memory", [10**9, 0])
+def test_points_are_divided_by_their_means_and_summed(memory: int) -> None:
+    points = [made_up_signals(seed=seed)[0] for seed in (1, 2, 3)]
+    labels = points[0].labels
+    points = [Signals(features=p.features, logits=p.logits, labels=labels) for p in points]
+    found = measure_mean_of_points([_pairs(point) for point in points], memory=memory)
+    truth = _mean_of_points(points)
+    torch.testing.assert_close(found.of(torch.arange(40)), truth)
+    assert found.largest == pytest.approx(float(truth.max()))
+
+
+def test_the_scale_of_the_features_changes_no_order() -> None:
+    # A fixed constant in the place of the largest distance would drown or lift all of them.
+    signals, _ = made_up_signals()
+    assert signals.features is not None
+    assert from_matrix(Euclidean(signals.features).block(slice(None), slice(None))).largest == pytest.approx(
+        from_matrix(Euclidean(signals.features * 4).block(slice(None), slice(None))).largest / 4
+    )
+
+
+def test_a_matrix_must_be_square() -> None:
+    with pytest.raises(ValueError, match=r"square matrix of distances, got shape \[2, 3\]"):
+        from_matrix(torch.zeros(2, 3))
+
+
+def test_tiles_cover_every_pair_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "TILE", 3)
+    signals, _ = made_up_signals(n=10)
+    truth = lcmat_distances(signals, rho=0.1, subdimensions=8)
+    torch.testing.assert_close(measure(_pairs(signals), memory=10**6).of(torch.arange(10)), truth)
