@@ -8,7 +8,7 @@ import torch
 
 
 def pytest_configure() -> None:
-    # Test cases are small: on a busy machine a second thread only makes the first one wait, up to a hundred times longer.
+    # Test cases are small: on a busy machine a second thread makes the first one wait, up to a hundred times longer.
     torch.set_num_threads(1)
 
 
