@@ -93,7 +93,7 @@ class _Stream:
         self.buffer = torch.zeros(shape, dtype=stored.dtype, device=device)
         self._source = stored
         self._staging = [torch.zeros(shape, dtype=stored.dtype, pin_memory=pinned) for _ in range(2)]
-        self._copied = [torch.cuda.Event() for _ in range(2)] if pinned else []  # type: ignore[no-untyped-call]
+        self._copied = [torch.cuda.Event() for _ in range(2)] if pinned else []
         self._turn = 0
 
     def stage(self, start: int, stop: int) -> None:

@@ -43,7 +43,7 @@ class PlainStep:
         check_logits(logits, size, self._classes)
         losses = nn.functional.cross_entropy(full_type(logits), labels, reduction="none")
         loss = (losses if weights is None else losses * weights).mean()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         self._optimiser.step()
         return loss.detach()
 
@@ -58,7 +58,7 @@ class GraphStep:
     def __init__(self, step: Callable[[int], Tensor], generators: Sequence[torch.Generator]) -> None:
         self._step = step
         self._generators = generators
-        self._stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        self._stream = torch.cuda.Stream()
         self._warm: set[int] = set()
         self._captured: dict[int, tuple[torch.cuda.CUDAGraph, Tensor]] = {}
 
