@@ -19,7 +19,7 @@ def rate_at(step: int, steps: int, lr: float, schedule: str) -> float:
 
     Example:
         >>> [round(rate_at(step, 4, 0.1, "cosine"), 4) for step in range(4)]
-        [0.1, 0.0854, 0.05, 0.0147]
+        [0.1, 0.0854, 0.0501, 0.0147]
     """
     if schedule == "constant":
         return lr
