@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 import torch
-from evaluation.cases import digits, pick, picks
 
+from evaluation.cases import digits, pick, picks
 from lcmat.evaluation.plan import Entry, class_counts, make_plan
 from lcmat.types import Subset
 

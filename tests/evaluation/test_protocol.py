@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 import torch
-from evaluation.cases import digits, pick, picks
 from torch import Tensor, nn
 
+from evaluation.cases import digits, pick, picks
 from lcmat import evaluate, networks, seeding, training
 from lcmat.types import FeatureData, Splits
 
@@ -116,7 +116,7 @@ def test_an_interrupted_evaluation_goes_on_where_it_stopped(tmp_path: Path, monk
 
 def changes() -> Iterator[tuple[str, Splits, list[int], dict[str, Any]]]:
     data, rows = digits(), list(range(20))
-    other = replace(data.test, images=data.test.inputs.flip(0))
+    other = data.test.take(torch.arange(50))
     yield "epochs", data, rows, {"epochs": 2}
     yield "rate", data, rows, {"lr": 0.05}
     yield "network", data, rows, {"nets": "convnet:width=8,depth=2"}
@@ -140,9 +140,7 @@ def test_another_setting_is_another_training(
 def test_progress_is_told_before_each_training_and_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     Spy(monkeypatch, train=False)
     told: list[tuple[int, int, str]] = []
-    evaluate(
-        digits(), {"craig": pick(range(20))}, nets="mlp", seeds=(0, 1), progress=lambda *call: told.append(call)
-    )
+    evaluate(digits(), {"craig": pick(range(20))}, nets="mlp", seeds=(0, 1), progress=lambda *call: told.append(call))
     assert [call[:2] for call in told] == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
     assert told[0][2] == "craig, 10 % (20 samples), mlp, seed 0"
 

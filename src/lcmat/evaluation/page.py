@@ -1,8 +1,8 @@
 """The report page of an evaluation: what stands where, and in which words."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lcmat import runtime
 from lcmat.evaluation.gallery import picture_blocks
@@ -25,18 +25,23 @@ def describe(
 ) -> Page:
     """The page of a report, ready to be rendered."""
     chosen = [entry for entry in report.entries if entry.first is not None]
+    versions = {name: str(report.protocol[name]) for name in runtime.versions() if name in report.protocol}
     sections = (
         Section("Results", (_result_table(report), *_charts(report))),
         Section("Notes", (Bullets(report.notes),) if report.notes else ()),
         Section("What was picked", picture_blocks(report.data, chosen) if pictures else ()),
         Section("Class counts", (_class_table(report, chosen),)),
         Section("How to use a subset", tuple(_usage(report, chosen, folders))),
-        Section("How it was measured", (Facts(tuple((name, in_words(v)) for name, v in report.protocol.items())),)),
+        Section("How it was measured", (_facts(report.protocol, without=versions),)),
         Section("What was compared", (_methods(chosen),)),
         Section("Seconds", tuple(_times(report, stages))),
-        Section("Versions and machine", (Facts(tuple(runtime.versions().items())),)),
+        Section("Versions and machine", (Facts(tuple(versions.items())),)),
     )
     return Page(title or f"Subsets of {report.data.name}", report.headline(), sections)
+
+
+def _facts(protocol: Mapping[str, Any], *, without: Collection[str]) -> Facts:
+    return Facts(tuple((name, in_words(value)) for name, value in protocol.items() if name not in without))
 
 
 def _result_table(report: "Report") -> Table:
@@ -124,10 +129,12 @@ def _which_seed(report: "Report") -> str:
 def _usage(report: "Report", chosen: list[Entry], folders: Mapping[str, str | Path]) -> Iterator[Block]:
     yield Text("A subset holds the rows that are kept. It is applied to the data that it was selected from, no other.")
     names = [name for name in folders if any(entry.name == name for entry in chosen)]
-    where = [(f"  # {name}", str(folders[name])) for name in names] or [("", "PATH/OF/THE/SUBSET")]
+    where = [str(folders[name]) for name in names] or ["PATH/OF/THE/SUBSET"]
     lines = ["import lcmat", "", f"data = lcmat.load({report.data.name!r})"]
-    lines += [f"subset = lcmat.load_subset({path!r}){note}" for note, path in where]
+    lines += [f"subset = lcmat.load_subset({where[0]!r})"]
     lines += ["small = subset.apply(data.train)", "subset.indices, subset.weights  # rows of data.train that are kept"]
+    if len(names) > 1:
+        lines += ["", *(f"# {name}: {path}" for name, path in zip(names, where, strict=True))]
     yield Code("\n".join(lines))
 
 

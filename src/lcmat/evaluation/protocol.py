@@ -14,6 +14,7 @@ from lcmat import files, networks, runtime, seeding, training
 from lcmat.evaluation.plan import UNIFORM, Entry, class_counts, make_plan
 from lcmat.evaluation.result import Report
 from lcmat.evaluation.rows import make_rows
+from lcmat.training import precision
 from lcmat.types import ImageData, Splits, Subset
 from lcmat.version import __version__
 
@@ -31,11 +32,11 @@ class Settings:
     schedule: str
     optimizer: str
     device: str
+    precision: str
     momentum: float = 0.9
     nesterov: bool = True
     weight_decay: float = 5e-4
     augment: bool = True
-    precision: str = "auto"
 
 
 def evaluate(
@@ -97,6 +98,7 @@ def evaluate(
         raise ValueError(f"expected epochs or steps, got both ({epochs} and {steps}); leave one out")
     if records is not None and Path(records).is_dir():
         raise ValueError(f"expected a file for the records, but {records} is a folder; name a file such as x.jsonl")
+    place = runtime.pick_device(device)
     settings = Settings(
         epochs=200 if epochs is None and steps is None else epochs,
         steps=steps,
@@ -104,7 +106,8 @@ def evaluate(
         lr=lr,
         schedule=schedule,
         optimizer=optimizer,
-        device=runtime.pick_device(device).type,
+        device=place.type,
+        precision=precision.resolve("auto", place),
     )
     for net in nets:  # a wrong name must not come to light after hours of training the others
         networks.build(net, data.train)

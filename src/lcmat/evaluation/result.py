@@ -113,7 +113,8 @@ def _findings(rows: Sequence[Row]) -> str:
         sizes = []
         for row in alike:
             interval = span(points(row.difference_low), points(row.difference_high))
-            about = "in a single run" if row.n == 1 else f"interval {interval}, n = {row.n}"
+            runs = f"n = {row.n}" + (" trainings on one subset" if row.subsets < row.n else "")
+            about = "in a single run" if row.n == 1 else f"interval {interval}, {runs}"
             sizes.append(f"{percent(row.fraction)} ({points(row.difference)} points, {about})")
         found.append(f"{_IN_A_SENTENCE.get(verdict, verdict)} at {listed(sizes)}")
     return "; ".join(found)

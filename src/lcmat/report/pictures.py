@@ -7,7 +7,7 @@ from PIL import Image
 from torch import Tensor
 
 TILE = 32  # pixels of the longer side; larger images are made smaller, smaller ones are kept and enlarged on screen
-_GAP = 1
+GAP = 1  # pixels between two tiles
 
 
 def fit(image: Tensor) -> Image.Image:
@@ -41,11 +41,11 @@ def strip_png(images: Tensor) -> tuple[bytes, int, int]:
     tiles = [fit(image) for image in images]
     width, height = tiles[0].size
     # Between the tiles lies nothing, so that the page shines through in its light and in its dark scheme.
-    sheet = Image.new("RGBA", (len(tiles) * (width + _GAP) - _GAP, height), (0, 0, 0, 0))
+    sheet = Image.new("RGBA", (len(tiles) * (width + GAP) - GAP, height), (0, 0, 0, 0))
     for place, tile in enumerate(tiles):
-        sheet.paste(tile.convert("RGBA"), (place * (width + _GAP), 0))
+        sheet.paste(tile.convert("RGBA"), (place * (width + GAP), 0))
     file = io.BytesIO()
-    sheet.save(file, "PNG", optimize=True)
+    sheet.save(file, "PNG")
     return file.getvalue(), *sheet.size
 
 

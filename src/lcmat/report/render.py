@@ -22,7 +22,7 @@ from lcmat.report.page import (
     Table,
     Text,
 )
-from lcmat.report.pictures import data_uri, strip_png
+from lcmat.report.pictures import GAP, data_uri, strip_png
 
 _KINDS = {Table: "table", Code: "code", Bullets: "bullets", Facts: "facts", Text: "text"}
 _SHORTEST = 6  # tiles that a row has room for at least, so that two pictures do not fill it
@@ -98,5 +98,6 @@ def _prepare_strips(pictures: Pictures) -> list[_DrawnStrip]:
             drawn.append(_DrawnStrip(strip, "", 0, 0, 0.0))
             continue
         content, width, height = strip_png(strip.images)
-        drawn.append(_DrawnStrip(strip, data_uri(content), width, height, len(strip.images) / longest))
+        whole = (width + GAP) * longest / len(strip.images) - GAP
+        drawn.append(_DrawnStrip(strip, data_uri(content), width, height, width / whole))
     return drawn

@@ -1,0 +1,92 @@
+"""Pages as HTML: whole, self-contained, escaped."""
+
+import base64
+import io
+
+import pytest
+import torch
+from PIL import Image
+
+from lcmat.report import (
+    Bar,
+    Block,
+    Bullets,
+    Code,
+    Curves,
+    Facts,
+    Forest,
+    Gallery,
+    Page,
+    Pictures,
+    Point,
+    Section,
+    Series,
+    Strip,
+    Table,
+    Text,
+    render,
+)
+from report.html_checks import Reader, check_page
+
+NASTY = '<script>alert("x")</script> & "quoted" \'too\''
+
+
+def every_block(text: str) -> tuple[Block, ...]:
+    images = torch.arange(2 * 3 * 8 * 8).reshape(2, 3, 8, 8).to(torch.uint8)
+    point = Point(1.0, 50.0, 45.0, 55.0)
+    series = (Series(text, (point, Point(20.0, 60.0))), Series("uniform", (point,), dashed=True))
+    return (
+        Table(text, (text, "b"), ((text, text), ("c", text)), (1,), ("good", "bad")),
+        Curves(text, text, text, text, series, Point(0.0, 90.0, 89.0, 91.0), text),
+        Forest(text, text, text, (Bar(text, text, 1.0, -1.0, 3.0, text), Bar("b", "", 2.0, None, None, text)), 0.0),
+        Gallery(text, (Pictures(text, (Strip(text, text, images, text), Strip(text, "0", images[:0], text))),)),
+        Code(text),
+        Bullets((text, text)),
+        Facts(((text, text),)),
+        Text(text),
+    )
+
+
+def page_of(text: str) -> Page:
+    return Page(text, (text,), (Section(text, every_block(text)), Section("empty", ())), text)
+
+
+def test_a_page_with_every_block_is_whole_and_fetches_nothing() -> None:
+    reader = check_page(render(page_of("plain words")))
+    assert reader.inside("title") == reader.inside("h1") == ["plain words"]
+    assert len(reader.all("table")) == 1
+    assert len(reader.all("img")) == 1
+
+
+def test_every_text_is_escaped() -> None:
+    html = render(page_of(NASTY))
+    reader = check_page(html)
+    assert "<script" not in html
+    assert {NASTY} == {*reader.inside("h1"), *reader.inside("h2"), *reader.inside("code"), *reader.inside("dd")}
+    assert NASTY in [attributes["alt"] for attributes in reader.all("img")]
+
+
+def test_a_section_without_content_is_left_out() -> None:
+    assert "empty" not in Reader(render(page_of("x"))).inside("h2")
+
+
+def test_the_policy_forbids_every_request() -> None:
+    policy = next(a["content"] for a in check_page(render(page_of("x"))).all("meta") if "http-equiv" in a)
+    assert policy == "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
+def test_pictures_hold_the_pixels_they_were_given() -> None:
+    images = torch.arange(2 * 3 * 8 * 8).reshape(2, 3, 8, 8).to(torch.uint8)
+    page = Page("x", (), (Section("y", (Gallery("g", (Pictures("p", (Strip("s", "2", images, "alt"),)),)),)),))
+    source = str(check_page(render(page)).all("img")[0]["src"])
+    sheet = Image.open(io.BytesIO(base64.b64decode(source.removeprefix("data:image/png;base64,"))))
+    assert sheet.size == (17, 8)
+    second = sheet.convert("RGB").crop((9, 0, 17, 8))
+    assert second.tobytes() == images[1].permute(1, 2, 0).contiguous().numpy().tobytes()
+
+
+def test_a_table_must_be_even() -> None:
+    with pytest.raises(ValueError, match="expected 2 texts in every row of the table 'uneven'"):
+        Table("uneven", ("a", "b"), (("c",),))
+    with pytest.raises(ValueError, match="expected a tone for each of 1 rows"):
+        Table("toned", ("a",), (("c",),), tones=("good", "bad"))
