@@ -11,7 +11,8 @@ import pytest
 from evaluation.cases import digits, picks
 from lcmat import evaluate
 
-WRAPPER = """<!DOCTYPE html><body><iframe id="page" style="width:{width}px;height:900px;border:0" srcdoc="{page}"></iframe>
+WRAPPER = """<!DOCTYPE html><body>
+<iframe id="page" style="width:{width}px;height:900px;border:0" srcdoc="{page}"></iframe>
 <script>
 onload = () => {{
   const inside = page.contentDocument;

@@ -15,13 +15,13 @@ def percent(share: float) -> str:
 
 
 def score(accuracy: float | None) -> str:
-    """An accuracy in per cent with one decimal, without the sign; a dash for none.
+    """An accuracy, or an end of its interval, in per cent with one decimal; a dash for none.
 
     Example:
-        >>> score(0.91234), score(None)
-        ('91.2', '–')
+        >>> score(0.91234), score(-0.07), score(None)
+        ('91.2', '−7.0', '–')
     """
-    return "–" if accuracy is None else f"{100 * accuracy:.1f}"
+    return "–" if accuracy is None else f"{100 * accuracy:.1f}".replace("-", "−")
 
 
 def points(difference: float | None) -> str:
