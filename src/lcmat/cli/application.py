@@ -94,4 +94,6 @@ def _explain(error: Exception) -> tuple[str, str]:
     if isinstance(error, OSError) and error.strerror:
         where = f": {error.filename}" if error.filename else ""
         return f"{error.strerror}{where}", "what was there before is untouched; mend this and give the command again"
+    if isinstance(error, RuntimeError):  # torch's, which may be long and is not written for users of lcmat
+        return str(error).partition("\n")[0], "LCMAT_DEBUG=1 shows where"
     return str(error) or type(error).__name__, ""

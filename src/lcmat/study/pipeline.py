@@ -16,6 +16,7 @@ from lcmat.signals import extract
 from lcmat.study.settings import Settings, default_net
 from lcmat.study.store import Run
 from lcmat.training import TrainingLog, train
+from lcmat.training.settings import check_data
 from lcmat.types import Data, Signals, Splits, Subset
 
 # (stage, steps done, steps in all)
@@ -62,7 +63,7 @@ def read(settings: Settings) -> tuple[Splits, Settings, float]:
     splits = load(settings.source, **settings.reading)
     seconds = time.perf_counter() - start
     settings = replace(settings, net=settings.net or default_net(splits.train))
-    build(settings.net, splits.train)  # refuses a network that does not fit the data, before anything is written
+    _check_fit(settings, splits.train)
     return splits, settings, seconds
 
 
@@ -106,6 +107,17 @@ def choose(runs: Sequence[Run], splits: Splits, seed: int, machine: Machine) -> 
         run.save_subsets(subsets, seed)
         done.append(_complete(run, looks[key], seconds) if own else run)
     return done
+
+
+def _check_fit(settings: Settings, data: Data) -> None:
+    """Refuse what cannot be done with this data before anything is written."""
+    if settings.budget == "count" and settings.amounts[-1] > len(data):
+        raise ValueError(
+            f"expected a count of at most {len(data):,}, the samples there are, got {settings.amounts[-1]}"
+        )
+    build(settings.net, data)
+    if settings.needs_proxy:
+        check_data(data)
 
 
 def _complete(run: Run, look: Look, seconds: Mapping[str, float]) -> Run:

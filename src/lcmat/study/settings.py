@@ -7,11 +7,14 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from lcmat import files
+from lcmat.data.catalogue import SOURCES
 from lcmat.networks.build import parse as parse_net
-from lcmat.selection import SELECTORS
+from lcmat.selection import SELECTORS, select
 from lcmat.selection.budget import BALANCES
-from lcmat.types import Data, ImageData
+from lcmat.types import Data, ImageData, Record, Signals
 
 BUDGETS = ("fraction", "count", "coverage")
 
@@ -59,7 +62,8 @@ class Settings:
             object.__setattr__(self, name, value)
         self._check_budget()
         if self.budget == "coverage" and not entry.accepts("coverage"):
-            raise ValueError(f"{self.method} has no coverage; give --fraction or --count")
+            raise ValueError(f"{self.method} has no coverage to stop at; give a fraction or a count")
+        _try_options(self.method, self.options)
         if self.balance not in BALANCES:
             raise ValueError(f"expected a balance of {', '.join(BALANCES)}, got {self.balance!r}")
         if self.net:
@@ -125,6 +129,15 @@ def default_net(data: Data) -> str:
     return "resnet18" if min(data.images.shape[2:]) >= 16 else "convnet:width=32"
 
 
+def _try_options(method: str, options: Mapping[str, Any]) -> None:
+    """Select from four made-up samples, so that a value out of range is refused before a proxy is trained."""
+    samples = torch.tensor([[0.0, 2.0], [2.0, 0.0], [2.0, 1.0], [1.0, 3.0]])
+    record = Record(samples.T > 0, samples.T / 3)
+    select(Signals(samples, samples, torch.tensor([0, 0, 1, 1]), record=record), method, count=2, **options)
+
+
 def _absolute(source: str) -> str:
+    """A path is kept absolute, so that the run can be evaluated from another folder; 'digits' is no path."""
+    named = source in SOURCES and SOURCES.find(source).facts.detect(source)
     path = Path(source).expanduser()
-    return str(path.resolve()) if path.exists() else source
+    return str(path.resolve()) if path.exists() and not named else source

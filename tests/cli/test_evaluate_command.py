@@ -1,0 +1,89 @@
+from pathlib import Path
+
+import pytest
+
+import lcmat as library
+from cli.commands import Lcmat, make_run
+from lcmat import files
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory, table: Path) -> list[Path]:
+    """Two runs of different methods on the same data."""
+    folder = tmp_path_factory.mktemp("pair")
+    return [make_run(folder / method, table, "--method", method) for method in ("craig", "herding")]
+
+
+def test_each_seed_has_its_own_proxy_and_selection(lcmat: Lcmat, pair: list[Path], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    outcome = lcmat("evaluate", *pair, "--seeds", "2", "--epochs", "2", "--full", "--out", out, "--json")
+    assert outcome.status == 0
+    rows = {(row["name"], row["size"]): row for row in outcome.json["rows"]}
+    assert {name for name, _ in rows} == {"craig", "herding", "uniform", "full"}
+    assert rows["craig", 6]["n"] == rows["craig", 6]["subsets"] == 2
+    assert len(outcome.json["records"]) == len(files.read_json_lines(out / "records.jsonl")) == 2 * (3 * 2 + 1)
+    for run in pair:
+        repeated = library.load_subset(run / "repeats" / "1" / "0.1")
+        assert (repeated.seed, len(repeated)) == (1, 6)
+    assert "<html" in (out / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_same_command_trains_nothing_again(
+    lcmat: Lcmat, pair: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ("evaluate", pair[0], "--seeds", "2", "--epochs", "1", "--out", tmp_path / "out")
+    first = lcmat(*arguments)
+    assert first.out.splitlines()[-1] == f"report: {tmp_path / 'out' / 'report.html'}"
+
+    def forbid(*_: object, **__: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("lcmat.training.train", forbid)
+    monkeypatch.setattr("lcmat.study.pipeline.train", forbid)
+    again = lcmat(*arguments)
+    assert again.status == 0
+    table = [line for line in first.out.splitlines() if "uniform" in line]
+    assert [line for line in again.out.splitlines() if "uniform" in line] == table
+
+    page = tmp_path / "out" / "report.html"
+    page.unlink()
+    assert lcmat("report", tmp_path / "out").out == f"report: {page}\n"
+    assert page.exists()
+
+
+def test_one_subset_for_all_seeds_is_said(lcmat: Lcmat, table: Path, tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", table, "--method", "herding")
+    outcome = lcmat("evaluate", run, "--seeds", "2", "--epochs", "1", "--nets", "mlp:width=4", "--same-subset")
+    assert outcome.status == 0
+    assert "2 trainings on one subset" in outcome.out
+    assert not (run / "repeats").exists()
+    assert (run / "report.html").exists()
+
+
+def test_coverage_is_compared_at_the_size_it_came_to(lcmat: Lcmat, table: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert lcmat("select", table, "--coverage", "0.3", "--epochs", "1", "--out", run).status == 0
+    size = lcmat("show", run, "--json").json["count"]
+    assert lcmat("evaluate", run, "--seeds", "2", "--epochs", "1").status == 0
+    assert len(library.load_subset(run / "repeats" / "1" / "coverage-0.3")) == size
+
+
+def test_runs_that_cannot_be_compared_are_refused(lcmat: Lcmat, table_run: Path, image_run: Path) -> None:
+    for arguments, message in (
+        ((table_run, image_run), "were chosen from different data"),
+        ((table_run, table_run), "is given twice"),
+        ((table_run, "--seeds", "0"), "expected at least 1 seed"),
+        ((table_run, "--nets", "resnet1"), "unknown network 'resnet1'"),
+    ):
+        outcome = lcmat("evaluate", *arguments)
+        assert outcome.status == 2
+        assert message in outcome.err
+    assert not (table_run / "records.jsonl").exists()
+
+
+def test_a_report_needs_an_evaluation(lcmat: Lcmat, table_run: Path, tmp_path: Path) -> None:
+    outcome = lcmat("report", table_run)
+    assert outcome.status == 1
+    assert f"holds no evaluation; run `lcmat evaluate {table_run}` first" in outcome.err
+    files.write_json(tmp_path / "evaluation.json", {"runs": []})
+    assert "does not describe an evaluation" in lcmat("report", tmp_path).err
