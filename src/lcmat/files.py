@@ -8,7 +8,8 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,29 +20,41 @@ from safetensors.torch import load as parse_tensors
 from safetensors.torch import save as serialise_tensors
 
 
+@contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """A temporary file in the same folder, renamed over `path` when the block ends well and removed when it does not.
+
+    Raises:
+        OSError: when the folder cannot be written; the old file is then untouched.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        # mkstemp makes files private; an artifact is as readable as the umask allows any new file to be.
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
 def write_bytes(path: str | Path, content: bytes) -> Path:
     """Write a file whole or not at all: a temporary file in the same folder, flushed, then renamed over the old one.
 
     Raises:
         OSError: when the disk is full or the folder cannot be written; the old file is then untouched.
     """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        # mkstemp makes files private; an artifact is as readable as the umask allows any new file to be.
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(temporary).chmod(0o666 & ~umask)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    return path
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    return Path(path)
 
 
 def write_text(path: str | Path, text: str) -> Path:
