@@ -1,12 +1,16 @@
-"""Methods that look at the features alone."""
+"""Methods that look at where the samples lie, not at what they should be."""
 
 from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 
-from lcmat.selection.distances import Euclidean, measure
+from lcmat.runtime import calm_threads
+from lcmat.selection.distances import Divergences, Euclidean, Unmeasured
 from lcmat.selection.greedy import farthest_first
+from lcmat.selection.kmeans import k_means
 from lcmat.selection.registry import SELECTORS, SelectorFacts
+from lcmat.selection.ties import Ties
 from lcmat.types import Picks, Signals
 
 
@@ -17,9 +21,10 @@ from lcmat.types import Picks, Signals
         needs=("features",),
         reference="Welling, Herding dynamical weights to learn, ICML 2009; as in Rebuffi et al., iCaRL, CVPR 2017",
         cost="O(k n d) time, O(n d) memory",
+        regression=True,
     ),
 )
-def herding(points: Sequence[Signals], count: int) -> Picks:
+def herding(points: Sequence[Signals], count: int, *, generator: torch.Generator, given: Tensor | None = None) -> Picks:
     """Pick t is argmin_j ‖μ − (f_j + Σ_{i ∈ S} f_i)/t‖₂ over the samples not yet picked, μ the mean feature.
 
     Gains are how much nearer each pick brings the mean; they can be negative.
@@ -27,24 +32,31 @@ def herding(points: Sequence[Signals], count: int) -> Picks:
     Example:
         >>> import torch
         >>> signals = Signals(features=torch.tensor([[0.0], [1.0], [5.0]]))
-        >>> herding([signals], 2).order.tolist()
+        >>> herding([signals], 2, generator=torch.Generator()).order.tolist()
         [1, 2]
     """
     features = points[0].need("features")
+    ties = Ties(len(features), generator, features.device)
     centred = features - features.mean(0)
     squares = centred.square().sum(1)
     order = torch.empty(count, dtype=torch.int64, device=features.device)
     errors = torch.empty(count + 1, dtype=torch.float64, device=features.device)
     errors[0] = squares.mean().sqrt()  # of a single random pick, on average
     total = torch.zeros_like(centred[0])
-    for t in range(count):
-        # ‖Σ + f_j‖² up to a constant; around the mean, μ is the origin.
-        scores = torch.addmv(squares, centred, total, alpha=2)
-        scores.index_fill_(0, order[:t], torch.inf)
-        pick = scores.argmin().reshape(1)
-        total = total + centred.index_select(0, pick)[0]
-        order[t] = pick[0]
-        errors[t + 1] = total.double().norm() / (t + 1)
+    settled = 0 if given is None else len(given)
+    with calm_threads() as threads:
+        threads(1)
+        for t in range(count):
+            if given is not None and t < settled:
+                pick = given[t : t + 1]
+            else:
+                # ‖Σ + f_j‖² up to a constant; around the mean, μ is the origin.
+                scores = torch.addmv(squares, centred, total, alpha=2)
+                scores.index_fill_(0, order[:t], torch.inf)
+                pick = ties.best(-scores)
+            total = total + centred.index_select(0, pick)[0]
+            order[t] = pick[0]
+            errors[t + 1] = total.double().norm() / (t + 1)
     return Picks(order, gains=errors[:-1] - errors[1:])
 
 
@@ -54,19 +66,98 @@ def herding(points: Sequence[Signals], count: int) -> Picks:
     facts=SelectorFacts(
         needs=("features",),
         reference="Sener and Savarese, Active learning for CNNs: a core-set approach, ICLR 2018",
-        cost="O(n² d) time and O(n²) memory with the distances cached, else O(k n d) and O(n d)",
+        cost="O(k n d) time, O(n d) memory",
+        regression=True,
     ),
 )
-def k_center(points: Sequence[Signals], count: int, *, memory: int) -> Picks:
+def k_center(
+    points: Sequence[Signals], count: int, *, generator: torch.Generator, given: Tensor | None = None
+) -> Picks:
     """Start nearest to the mean, then add again and again the sample farthest from all picks.
 
-    The radius max_i min_{j ∈ S} ‖f_i − f_j‖ is at most twice the smallest possible (Gonzalez, 1985).
+    The radius max_i min_{j ∈ S} ‖f_i − f_j‖ is at most twice the smallest possible (Gonzalez, 1985). Gains are the
+    distances of the picks to those before them.
 
     Example:
         >>> import torch
         >>> signals = Signals(features=torch.tensor([[0.0], [1.0], [2.0], [9.0]]))
-        >>> k_center([signals], 2, memory=1000).order.tolist()
+        >>> k_center([signals], 2, generator=torch.Generator()).order.tolist()
         [2, 3]
     """
-    pairs = Euclidean(points[0].need("features"))
-    return farthest_first(measure(pairs, memory=memory), count, first=int(pairs.squares.argmin()))
+    features = points[0].need("features")
+    ties = Ties(len(features), generator, features.device)
+    pairs = Euclidean(features)
+    first = int(ties.best(-pairs.squares))
+    return farthest_first(Unmeasured(pairs, features.device), count, first=first, ties=ties, given=given)
+
+
+@SELECTORS.add(
+    "contextual-diversity",
+    "covers all predictions: farthest first under their symmetric Kullback-Leibler divergence",
+    facts=SelectorFacts(
+        needs=("logits",),
+        reference="Agarwal et al., Contextual diversity for active learning, ECCV 2020",
+        cost="O(k n C) time, O(n C) memory",
+    ),
+)
+def contextual_diversity(
+    points: Sequence[Signals], count: int, *, generator: torch.Generator, given: Tensor | None = None
+) -> Picks:
+    """Farthest first under D_ij = ½ KL(p_i ‖ p_j) + ½ KL(p_j ‖ p_i), p = softmax(z), from the smallest Σ_j D_ij on.
+
+    Gains are the divergences of the picks to the nearest of those before them.
+
+    Example:
+        >>> import torch
+        >>> signals = Signals(logits=torch.tensor([[0.0, 0.0], [0.5, 0.0], [1.0, 0.0], [0.0, 9.0]]))
+        >>> contextual_diversity([signals], 2, generator=torch.Generator()).order.tolist()
+        [0, 3]
+    """
+    logits = points[0].need("logits")
+    ties = Ties(len(logits), generator, logits.device)
+    pairs = Divergences(logits)
+    first = int(ties.best(-pairs.sums))
+    return farthest_first(Unmeasured(pairs, logits.device), count, first=first, ties=ties, given=given)
+
+
+@SELECTORS.add(
+    "prototypes",
+    "keeps the sample nearest to each centre of a k-means clustering of the features",
+    facts=SelectorFacts(
+        needs=("features",),
+        reference="Lloyd, Least squares quantization in PCM, 1982; "
+        "start of Arthur and Vassilvitskii, k-means++, SODA 2007",
+        cost="O(T k n d) time for T rounds, O(n d) memory",
+        weighted=True,
+        prefix=False,
+        random=True,
+        regression=True,
+    ),
+)
+def prototypes(points: Sequence[Signals], count: int, *, generator: torch.Generator, iterations: int = 100) -> Picks:
+    """One sample of each of k clusters: the member with the smallest ‖f_i − μ‖₂, the largest cluster first.
+
+    The weight of a pick is the size of its cluster.
+
+    Args:
+        points: the Signals of one group.
+        count: k, how many clusters and picks.
+        generator: draws the start, and orders the samples for breaking ties.
+        iterations: the most rounds of Lloyd's algorithm; it stops earlier once a round gains less than 0.01 %.
+
+    Example:
+        >>> import torch
+        >>> signals = Signals(features=torch.tensor([[0.0], [0.1], [0.2], [5.0], [5.2], [5.4], [5.6], [5.3]]))
+        >>> picks = prototypes([signals], 2, generator=torch.Generator().manual_seed(0))
+        >>> picks.order.tolist(), picks.weigh(2).tolist()
+        ([7, 1], [5.0, 3.0])
+    """
+    if iterations < 1:
+        raise ValueError(f"expected iterations of 1 or more, got {iterations}")
+    features = points[0].need("features")
+    clusters = k_means(features, count, generator=generator, iterations=iterations)
+    nearest_first = Ties(len(features), generator, features.device).descending(-clusters.squares)
+    by_cluster = nearest_first[torch.sort(clusters.owner[nearest_first], stable=True).indices]
+    members = by_cluster[clusters.sizes.cumsum(0) - clusters.sizes]  # the first, hence nearest, of each cluster
+    sizes = torch.sort(clusters.sizes, descending=True, stable=True)
+    return Picks(members[sizes.indices], weigh=lambda k: sizes.values[:k].double())

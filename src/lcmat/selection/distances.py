@@ -28,6 +28,17 @@ class Pairs(Protocol):
         """The distances of some samples to others, `[rows, columns]`; exactly 0 of a sample to itself."""
 
 
+class Rows(Protocol):
+    """What farthest first needs: the distances of one sample to all."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where the distances are."""
+
+    def of(self, candidates: Tensor) -> Tensor:
+        """The distances of b candidates to all samples, `[b, n]`, in a tensor that the caller may overwrite."""
+
+
 class Distances(Protocol):
     """What the greedy needs: distances of a few candidates to all samples, their largest value and their sums."""
 
@@ -60,6 +71,11 @@ class Cached:
         """See `Distances`."""
         return len(self.matrix)
 
+    @property
+    def device(self) -> torch.device:
+        """See `Rows`."""
+        return self.matrix.device
+
     def of(self, candidates: Tensor) -> Tensor:
         """See `Distances`."""
         return self.matrix.index_select(0, candidates)
@@ -80,6 +96,18 @@ class Streamed:
 
     def of(self, candidates: Tensor) -> Tensor:
         """See `Distances`."""
+        return self.pairs.block(candidates, slice(None))
+
+
+@dataclass(frozen=True, eq=False)
+class Unmeasured:
+    """Distances that nobody has gone over: computed when asked for, their sums and largest value unknown."""
+
+    pairs: Pairs
+    device: torch.device
+
+    def of(self, candidates: Tensor) -> Tensor:
+        """See `Rows`."""
         return self.pairs.block(candidates, slice(None))
 
 
@@ -224,6 +252,37 @@ class Gradients:
         if self.curvature is not None:
             total.add_(torch.cdist(self.curvature[rows], self.curvature[columns], p=1))
         return total
+
+
+class Divergences:
+    """½ KL(p_i ‖ p_j) + ½ KL(p_j ‖ p_i) between predictions p = softmax(z), float64.
+
+    In matrix form ½ (h_i + h_j − p_iᵀ log p_j − p_jᵀ log p_i) with h = pᵀ log p; log p stays finite where p is 0.
+
+    Args:
+        logits: z, `[n, C]`.
+    """
+
+    def __init__(self, logits: Tensor) -> None:
+        self.n = len(logits)
+        self.logarithms = torch.log_softmax(logits.double(), dim=1)
+        self.probabilities = self.logarithms.exp()
+        self.negative_entropies = (self.probabilities * self.logarithms).sum(1)
+
+    @property
+    def sums(self) -> Tensor:
+        """For each sample the sum of its divergences to all, `[n]`, without going over the pairs."""
+        crossed = self.probabilities @ self.logarithms.sum(0) + self.logarithms @ self.probabilities.sum(0)
+        return (self.n * self.negative_entropies + self.negative_entropies.sum() - crossed) / 2
+
+    def block(self, rows: Index, columns: Index) -> Tensor:
+        """See `Pairs`."""
+        total = self.negative_entropies[rows, None] + self.negative_entropies[columns]
+        total.addmm_(self.probabilities[rows], self.logarithms[columns].T, alpha=-1)
+        total.addmm_(self.logarithms[rows], self.probabilities[columns].T, alpha=-1)
+        everyone = torch.arange(self.n, device=total.device)
+        itself = everyone[rows, None] == everyone[columns]
+        return total.mul_(0.5).clamp_(min=0).masked_fill_(itself, 0.0)
 
 
 def _upper_tiles(pairs: Pairs) -> Iterator[tuple[slice, slice, Tensor]]:
