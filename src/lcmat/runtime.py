@@ -4,7 +4,7 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
@@ -93,16 +93,6 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
-
-
-@contextmanager
-def calm_threads() -> Iterator[Callable[[int], None]]:
-    """Give small batches one thread, large ones all: in short operations a pool mostly waits for itself."""
-    before = torch.get_num_threads()
-    try:
-        yield lambda batch: torch.set_num_threads(before if batch >= 32 else 1)
-    finally:
-        torch.set_num_threads(before)
 
 
 def versions() -> dict[str, str]:

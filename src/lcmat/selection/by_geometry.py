@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from lcmat.runtime import calm_threads
+from lcmat.runtime import one_thread
 from lcmat.selection.distances import Divergences, Euclidean, Unmeasured
 from lcmat.selection.greedy import farthest_first
 from lcmat.selection.kmeans import k_means
@@ -44,8 +44,7 @@ def herding(points: Sequence[Signals], count: int, *, generator: torch.Generator
     errors[0] = squares.mean().sqrt()  # of a single random pick, on average
     total = torch.zeros_like(centred[0])
     settled = 0 if given is None else len(given)
-    with calm_threads() as threads:
-        threads(1)
+    with one_thread():
         for t in range(count):
             if given is not None and t < settled:
                 pick = given[t : t + 1]
