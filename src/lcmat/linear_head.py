@@ -2,6 +2,7 @@
 
 With residuals r = p − y `[n, C]`, inputs a = [f, 1] `[n, d+1]` (a = f without a bias) and s = p(1 − p) `[n, C]`, the
 cross-entropy of one sample has in the last layer's weights the gradient g = r ⊗ a and the Hessian diagonal s ⊗ a².
+For real-valued labels and the loss ½(z − y)², r = z − y and s = 1.
 """
 
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ class Factors:
     Attributes:
         residuals: r, `[n, C]`.
         inputs: a, `[n, d+1]`, or `[n, d]` without a bias.
-        spreads: s = p(1 − p), `[n, C]`.
+        spreads: s = p(1 − p), or 1 for real-valued labels, `[n, C]`.
     """
 
     residuals: Tensor
@@ -34,15 +35,27 @@ def factors(signals: Signals, *, temperature: float = 1.0) -> Factors:
     """
     features = signals.need("features")
     tempered = signals.tempered(temperature)
-    probabilities = tempered.probabilities
     inputs = torch.cat([features, features.new_ones(len(features), 1)], dim=1) if signals.bias else features
-    spreads = probabilities * (1 - probabilities)
+    if signals.regression:
+        spreads = torch.ones_like(tempered.residuals)
+    else:
+        spreads = tempered.probabilities * (1 - tempered.probabilities)
     return Factors(tempered.residuals.to(features.dtype), inputs, spreads.to(features.dtype))
 
 
 def gram(first: Factors, second: Factors) -> Tensor:
     """All inner products ⟨g_i, g_j⟩ = (r rᵀ) ∘ (a aᵀ), `[n, m]`."""
     return (first.residuals @ second.residuals.T).mul_(first.inputs @ second.inputs.T)
+
+
+def mean_gradient(head: Factors) -> Tensor:
+    """The mean of all gradients r ⊗ a, `[C, d+1]`."""
+    return head.residuals.T @ head.inputs / len(head.inputs)
+
+
+def products_with(head: Factors, direction: Tensor) -> Tensor:
+    """The inner product of each gradient with one direction, ⟨g_i, M⟩ = r_iᵀ M a_i, `[n]`."""
+    return (head.inputs @ direction.T.to(head.inputs.dtype)).mul_(head.residuals).sum(1)
 
 
 def gradient_norms(head: Factors) -> Tensor:

@@ -1,0 +1,162 @@
+"""Matching the whole gradient with a few weighted ones: orthogonal matching pursuit from inner products alone."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from lcmat import runtime
+from lcmat.linear_head import Factors, factors, gram, mean_gradient, products_with
+from lcmat.selection.held_out import held_out
+from lcmat.selection.nonnegative import GrowingRegression
+from lcmat.selection.registry import SELECTORS, SelectorFacts
+from lcmat.selection.ties import Picker, Ties
+from lcmat.types import Picks, Signals
+
+
+@SELECTORS.add(
+    "gradmatch",
+    "matches the whole gradient by weighted picks; with validation Signals, the validation gradient",
+    facts=SelectorFacts(
+        needs=("features", "logits", "labels"),
+        reference="Killamsetty et al., GRAD-MATCH: gradient matching based data subset selection, ICML 2021",
+        cost="O(k n (C + d + k) + k³) time, O(n (C + d + k) + k²) memory; O(k n C d) and O(n (C + d) + k²) where "
+        "k rows of n inner products do not fit",
+        weighted=True,
+    ),
+)
+def gradmatch(
+    points: Sequence[Signals],
+    count: int,
+    *,
+    generator: torch.Generator,
+    memory: int,
+    given: Tensor | None = None,
+    penalty: float = 0.5,
+) -> Picks:
+    """Minimise E(S) = min_{w ≥ 0} ‖Σ_{j ∈ S} w_j g_j − T‖² + λ‖w‖² by orthogonal matching pursuit.
+
+    g = r ⊗ a is the last layer's per-sample gradient and T = Σ_i g_i that of the group; with validation Signals, n
+    times the mean gradient of the validation samples of the group's classes. Pick j has the largest ⟨g_j, T − Σ w g⟩,
+    then all weights are refitted; E never grows and a gain is what E falls by. Once no gradient points along what is
+    left, E is at its minimum over all samples: the further picks have weight 0 and come in the order of that product.
+
+    Args:
+        points: the Signals of the group.
+        count: how many to pick.
+        generator: orders the samples for breaking ties.
+        memory: bytes that the inner products may take.
+        given: samples that are picked already, `[g]`.
+        penalty: λ; above 0 it spreads the weight over more samples.
+
+    Example:
+        >>> signals = Signals(features=torch.eye(3), logits=-torch.eye(3), labels=torch.tensor([0, 1, 1]))
+        >>> picks = gradmatch([signals], 2, generator=torch.Generator().manual_seed(0), memory=1000)
+        >>> len(picks.order), bool((picks.weigh(2) >= 0).all())
+        (2, True)
+    """
+    if not (math.isfinite(penalty) and penalty >= 0):
+        raise ValueError(f"expected a penalty of 0 or more, got {penalty}; the paper uses 0.5")
+    signals = points[0]
+    head = factors(signals)
+    target = signals.n * mean_gradient(factors(held_out(signals)))
+    picker = Picker(Ties(signals.n, generator, head.inputs.device), given)
+    return pursue(head, target, count, picker=picker, memory=memory, penalty=penalty)
+
+
+def pursue(
+    head: Factors, target: Tensor, count: int, *, picker: Picker, memory: int, penalty: float, signed: bool = False
+) -> Picks:
+    """Orthogonal matching pursuit of a target `[C, d+1]` by the gradients of a head.
+
+    Args:
+        head: the factors of the n gradients.
+        target: T.
+        count: how many to pick.
+        picker: takes the best.
+        memory: bytes that the inner products may take.
+        penalty: λ.
+        signed: allow negative weights, and pick by the size of the product: the textbook form.
+
+    Returns:
+        Picks with weights, and gains that are the falls of the objective.
+    """
+    # Two threads for steps this short would mostly wait for each other.
+    with runtime.one_thread():
+        picked = _Picked(head, count, memory)
+        regression = GrowingRegression(count, penalty, signed=signed)
+        targets = products_with(head, target).double()
+        order = torch.empty(count, dtype=torch.int64, device=targets.device)
+        left = targets
+        history: list[Tensor] = []
+        explained = [0.0]
+        for t in range(count):
+            values = left.abs() if signed else left
+            pick = picker.pick(values, order[:t])
+            if not signed and values[pick[0]] <= 0 and t >= len(picker.given):
+                order[t:] = picker.rest(values, order[:t])[: count - t]
+                break
+            order[t] = pick[0]
+            products, goal = picked.add(int(pick[0]), target)
+            regression.add(products, goal)
+            history.append(regression.weights[: t + 1].clone())
+            explained.append(regression.explained)
+            left = targets - picked.mixture(history[-1])
+    gains = torch.zeros(count, dtype=torch.float64)
+    gains[: len(history)] = torch.tensor(explained, dtype=torch.float64).diff()
+    return Picks(order, gains, weigh=lambda k: _weights(history, k, len(targets)))
+
+
+def _weights(history: Sequence[Tensor], count: int, n: int) -> Tensor:
+    """The weights after `count` picks, those after the last refit being 0; n/k each where all are 0."""
+    weights = torch.zeros(count, dtype=torch.float64)
+    if history:
+        fitted = history[min(count, len(history)) - 1]
+        weights[: len(fitted)] = fitted
+    return weights if weights.sum() > 0 else torch.full_like(weights, n / count)
+
+
+class _Picked:
+    """The picked gradients: their inner products with each other and with all n.
+
+    A row of n products for each pick is kept when `memory` allows it; else the weighted sum of the picks is formed,
+    `[C, d+1]`, and multiplied with all gradients.
+    """
+
+    def __init__(self, head: Factors, capacity: int, memory: int) -> None:
+        n, classes, width = len(head.inputs), head.residuals.shape[1], head.inputs.shape[1]
+        self.head = head
+        self.size = 0
+        self.order = torch.empty(capacity, dtype=torch.int64, device=head.inputs.device)
+        self.rows: Tensor | None = None
+        if capacity * n * head.inputs.element_size() <= memory:
+            self.rows = head.inputs.new_empty(capacity, n)
+        # The regression wants all digits of the few products it sees.
+        self.residuals = torch.empty(capacity, classes, dtype=torch.float64)
+        self.inputs = torch.empty(capacity, width, dtype=torch.float64)
+
+    def add(self, sample: int, target: Tensor) -> tuple[Tensor, float]:
+        """Take a sample; its products with the picks, itself last, `[size]`, and with the target."""
+        t = self.size
+        self.size = t + 1
+        one = _rows_of(self.head, slice(sample, sample + 1))
+        self.order[t] = sample
+        self.residuals[t], self.inputs[t] = one.residuals[0], one.inputs[0]
+        if self.rows is not None:
+            self.rows[t] = gram(one, self.head)[0]
+        residual, inputs = self.residuals[t], self.inputs[t]
+        products = (self.residuals[: t + 1] @ residual) * (self.inputs[: t + 1] @ inputs)
+        return products, float(residual @ (target.to("cpu", torch.float64) @ inputs))
+
+    def mixture(self, weights: Tensor) -> Tensor:
+        """⟨g_j, Σ_i w_i g_i⟩ for all j, `[n]`."""
+        weights = weights.to(self.head.inputs.device, self.head.inputs.dtype)
+        if self.rows is not None:
+            return weights @ self.rows[: self.size]
+        some = _rows_of(self.head, self.order[: self.size])
+        return products_with(self.head, (some.residuals * weights[:, None]).T @ some.inputs)
+
+
+def _rows_of(head: Factors, samples: Tensor | slice) -> Factors:
+    return Factors(head.residuals[samples], head.inputs[samples], head.spreads[samples])

@@ -1,0 +1,173 @@
+"""Submodular functions of the features alone: no labels and no logits are needed."""
+
+import math
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from lcmat.selection.distances import Euclidean, measure_mean_of_points
+from lcmat.selection.greedy import facility_location
+from lcmat.selection.registry import SELECTORS, SelectorFacts
+from lcmat.selection.ties import Picker, Ties
+from lcmat.types import Picks, Signals
+
+ROWS = 8192  # rows turned into double precision at once
+
+
+@SELECTORS.add(
+    "facility-location",
+    "covers the features: every sample has a pick near it",
+    facts=SelectorFacts(
+        needs=("features",),
+        reference="Nemhauser, Wolsey and Fisher, An analysis of approximations for maximizing submodular set "
+        "functions, 1978; for data in Wei, Iyer and Bilmes, ICML 2015",
+        cost="O(n² d) time and O(n²) memory with the distances cached, else O(n d) memory",
+        weighted=True,
+        several_points=True,
+    ),
+)
+def facility_location_of_features(
+    points: Sequence[Signals],
+    count: int,
+    *,
+    generator: torch.Generator,
+    memory: int,
+    coverage: float | None = None,
+) -> Picks:
+    """Maximise F(S) = Σ_i [max D − min_{j ∈ S} D_ij] greedily, D_ij = ‖f_i − f_j‖₂.
+
+    The weight of a pick is the number of samples it is nearest to. Several parameter points give Σ_p D^p / mean(D^p).
+
+    Example:
+        >>> signals = Signals(features=torch.tensor([[0.0], [1.0], [2.0], [9.0]]))
+        >>> generator = torch.Generator().manual_seed(0)
+        >>> facility_location_of_features([signals], 2, generator=generator, memory=1000).order.tolist()
+        [1, 3]
+    """
+    distances = measure_mean_of_points([Euclidean(signals.need("features")) for signals in points], memory=memory)
+    return facility_location(distances, count, generator=generator, coverage=coverage)
+
+
+@SELECTORS.add(
+    "graph-cut",
+    "picks samples similar to all and unlike each other",
+    facts=SelectorFacts(
+        needs=("features",),
+        reference="Iyer, Khargoankar, Bilmes and Asanani, Submodular combinatorial information measures, ALT 2021; for "
+        "coresets in Guo, Zhao and Bai, DeepCore, DEXA 2022",
+        cost="O(k n d) time, O(n d) memory",
+    ),
+)
+def graph_cut(
+    points: Sequence[Signals],
+    count: int,
+    *,
+    generator: torch.Generator,
+    given: Tensor | None = None,
+    trade: float = 2.0,
+) -> Picks:
+    """Maximise f(S) = λ Σ_{i ∈ V, j ∈ S} s_ij − Σ_{i, j ∈ S} s_ij greedily, s_ij = (1 + cos(f_i, f_j))/2.
+
+    f is submodular, and monotone from λ = 2 on; below, late gains may be negative and are taken all the same. With
+    u = f/‖f‖ the sums over samples are inner products with sums of u, so that no similarity matrix is built. A feature
+    vector of zeros has u = 0, hence similarity 1/2 to all.
+
+    Args:
+        points: the Signals of the group.
+        count: how many to pick.
+        generator: orders the samples for breaking ties.
+        given: samples that are picked already, `[g]`.
+        trade: λ, how much being similar to all counts beside being unlike the other picks.
+
+    Example:
+        >>> signals = Signals(features=torch.tensor([[1.0, 0.1], [1.0, 0.2], [0.1, 1.0], [0.0, 1.0]]))
+        >>> graph_cut([signals], 2, generator=torch.Generator().manual_seed(0)).order.tolist()
+        [2, 1]
+    """
+    if not (math.isfinite(trade) and trade >= 0):
+        raise ValueError(f"expected trade of 0 or more, got {trade}; from 2 on more picks are never worse")
+    directions = _directions(points[0].need("features"))
+    n, device = len(directions), directions.device
+    picker = Picker(Ties(n, generator, device), given)
+    squares = _per_row(directions, lambda rows: rows.square().sum(1))
+    total = torch.stack([part.sum(0, dtype=torch.float64) for part in torch.split(directions, ROWS)]).sum(0)
+    to_all = (n + _per_row(directions, lambda rows: rows @ total)) / 2
+    values = trade * to_all - (1 + squares) / 2
+    order = torch.empty(count, dtype=torch.int64, device=device)
+    gains = torch.empty(count, dtype=torch.float64, device=device)
+    for t in range(count):
+        pick = picker.pick(values, order[:t])
+        order[t], gains[t] = pick[0], values[pick[0]]
+        # Both s_ij and s_ji leave with a pick: twice (1 + ⟨u_i, u_j⟩)/2.
+        values -= (directions @ directions[pick[0]]).add_(1)
+    return Picks(order, gains)
+
+
+@SELECTORS.add(
+    "log-determinant",
+    "picks samples whose features span the largest volume: the greedy mode of a determinantal point process",
+    facts=SelectorFacts(
+        needs=("features",),
+        reference="Chen, Zhang and Zhou, Fast greedy MAP inference for determinantal point process, NeurIPS 2018",
+        cost="O(k (n + k) d) time, O((n + k) d) memory",
+    ),
+)
+def log_determinant(
+    points: Sequence[Signals],
+    count: int,
+    *,
+    generator: torch.Generator,
+    given: Tensor | None = None,
+    ridge: float = 0.1,
+) -> Picks:
+    """Maximise f(S) = log det(I + K_SS/δ) greedily, K_ij = (1 + cos(f_i, f_j))/2.
+
+    f is monotone and submodular. With v_j = K_jj − K_jS (K_SS + δI)⁻¹ K_Sj, what the picks leave unexplained of sample
+    j, its gain is log(1 + v_j/δ): a copy of a pick has the least. The picks are those of log det(K_SS + δI).
+
+    K = ΦΦᵀ for φ = [1, u]/√2, u = f/‖f‖, so the incremental Cholesky rows of the paper, `[k, n]`, are inner products of
+    φ with k vectors of d + 1 numbers, which are kept instead.
+
+    Args:
+        points: the Signals of the group.
+        count: how many to pick.
+        generator: orders the samples for breaking ties.
+        given: samples that are picked already, `[g]`.
+        ridge: δ, the variance that is taken for noise; a smaller one punishes near copies harder.
+
+    Example:
+        >>> signals = Signals(features=torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))
+        >>> sorted(log_determinant([signals], 2, generator=torch.Generator().manual_seed(0)).order.tolist())[1]
+        2
+    """
+    if not (math.isfinite(ridge) and ridge > 0):
+        raise ValueError(f"expected a ridge above 0, got {ridge}; 0.1 is usual")
+    directions = _directions(points[0].need("features"))
+    n, device = len(directions), directions.device
+    picker = Picker(Ties(n, generator, device), given)
+    unexplained = (1 + _per_row(directions, lambda rows: rows.square().sum(1))) / 2
+    basis = torch.empty(count, directions.shape[1] + 1, dtype=torch.float64, device=device)
+    order = torch.empty(count, dtype=torch.int64, device=device)
+    gains = torch.empty(count, dtype=torch.float64, device=device)
+    for t in range(count):
+        pick = picker.pick(unexplained, order[:t])
+        order[t], gains[t] = pick[0], torch.log1p(unexplained[pick[0]] / ridge)
+        lifted = torch.cat([basis.new_ones(1), directions[pick[0]].double()]) / math.sqrt(2)
+        rest = lifted - basis[:t].T @ (basis[:t] @ lifted)
+        basis[t] = rest / (ridge + rest @ lifted).sqrt()
+        explained = (directions @ basis[t, 1:].to(directions.dtype)).double().add_(basis[t, 0]).square_().div_(2)
+        unexplained = (unexplained - explained).clamp_(min=0)
+    return Picks(order, gains)
+
+
+def _directions(features: Tensor) -> Tensor:
+    """The features as unit vectors; zeros stay zeros."""
+    # The largest entry first, so that very large or small features neither overflow nor vanish when squared.
+    scaled = features / features.abs().amax(1, keepdim=True).clamp(min=torch.finfo(features.dtype).tiny)
+    return torch.nn.functional.normalize(scaled, dim=1)
+
+
+def _per_row(matrix: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+    """A function of each row in float64, `[n]`, without a whole copy of the matrix in that type."""
+    return torch.cat([function(part.double()) for part in torch.split(matrix, ROWS)])
