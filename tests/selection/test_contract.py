@@ -106,6 +106,46 @@ def test_one_point_twice_is_that_point(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_given_samples_come_first_and_excluded_ones_never(method: str) -> None:
+    signals = _signals()
+    given, out = [5, 40, 17], [3, 6, 41]
+    subset = lcmat.select(signals, method, count=20, given=given, exclude=out)
+    assert len(set(subset)) == 20
+    assert set(given) <= set(subset)
+    assert not set(out) & set(subset)
+    assert float(subset.weights.sum()) == pytest.approx(signals.n)
+    labels = signals.need("labels")
+    for label in range(3):
+        mine = [row for row in given if labels[row] == label]
+        assert [row for row in subset if labels[row] == label][: len(mine)] == mine
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_real_valued_labels_work_or_are_refused(method: str) -> None:
+    generator = torch.Generator().manual_seed(0)
+    signals = Signals(
+        features=torch.randn(30, 4, generator=generator),
+        logits=torch.randn(30, 1, generator=generator),
+        labels=torch.randn(30, generator=generator),
+    )
+    if SELECTORS.find(method).facts.regression:
+        subset = lcmat.select(signals, method, count=7)
+        assert len(set(subset)) == 7
+        assert subset.per_class == ()
+    else:
+        with pytest.raises(ValueError, match="real-valued labels do not have; use: uniform"):
+            lcmat.select(signals, method, count=7)
+
+
+@pytest.mark.parametrize("method", [entry.name for entry in SELECTORS if entry.accepts("coverage")])
+def test_coverage_is_reached(method: str) -> None:
+    signals = _signals()
+    loose, tight = lcmat.select(signals, method, coverage=[0.3, 0.9])
+    assert len(loose) < len(tight) < signals.n
+    assert len(lcmat.select(signals, method, coverage=1.0)) <= signals.n
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_edges(method: str) -> None:
     generator = torch.Generator().manual_seed(0)
     one = Signals(

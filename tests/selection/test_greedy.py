@@ -7,12 +7,17 @@ from torch import Tensor
 
 from lcmat.selection.distances import Euclidean, Streamed, from_matrix, measure
 from lcmat.selection.greedy import cluster_sizes, facility_location, farthest_first
+from lcmat.selection.ties import Ties
 from lcmat.types import Picks
 from reference import best_cover_loss, cover_loss, lcmat_distances, made_up_signals, plain_greedy
 
 
 def _generator(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
+
+
+def _ties(n: int) -> Ties:
+    return Ties(n, _generator(), torch.device("cpu"))
 
 
 def _points(n: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> Tensor:
@@ -134,7 +139,7 @@ def test_too_many_picks_are_refused() -> None:
 def test_farthest_first_keeps_one_running_minimum_and_its_bound() -> None:
     for seed in range(5):
         matrix = _matrix(9, seed)
-        picks = farthest_first(from_matrix(matrix), 3, first=0)
+        picks = farthest_first(from_matrix(matrix), 3, first=0, ties=_ties(9))
         radius = float(matrix[picks.order].min(0).values.max())
         best = min(float(matrix[list(s)].min(0).values.max()) for s in combinations(range(9), 3))
         assert radius <= 2 * best + 1e-12
@@ -145,7 +150,7 @@ def test_farthest_first_keeps_one_running_minimum_and_its_bound() -> None:
 
 
 def test_farthest_first_takes_every_duplicate_in_the_end() -> None:
-    picks: Picks = farthest_first(from_matrix(torch.zeros(5, 5)), 5, first=2)
+    picks: Picks = farthest_first(from_matrix(torch.zeros(5, 5)), 5, first=2, ties=_ties(5))
     assert sorted(picks.order.tolist()) == [0, 1, 2, 3, 4]
 
 

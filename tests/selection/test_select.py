@@ -1,3 +1,4 @@
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -235,3 +236,134 @@ def test_bad_methods_and_signals() -> None:
         lcmat.select([signals, _signals([15, 15])], "lcmat-s", count=3)
     with pytest.raises(ValueError, match="labels differ"):
         lcmat.select([signals, _signals([20, 20], seed=1)], "lcmat-s", count=3)
+
+
+def test_given_samples_are_kept_and_completed() -> None:
+    signals = _signals([60, 40])
+    labels = signals.need("labels")
+    given = [int((labels == 0).nonzero()[7]), int((labels == 1).nonzero()[3]), int((labels == 0).nonzero()[20])]
+    for method in ("lcmat-s", "craig", "k-center", "herding", "uniform"):
+        subset = lcmat.select(signals, method, count=10, given=given)
+        assert set(given) <= set(subset)
+        assert subset.per_class == (6, 4)
+        first = [row for row in subset if labels[row] == 0][:2]
+        assert first == [given[0], given[2]], "given samples come first in their class, in their order"
+        assert len(lcmat.select(signals, method, count=3, given=given)) == 3
+
+
+def test_the_picks_after_given_ones_are_greedy() -> None:
+    signals = _signals([50], classes=2)
+    truth = lcmat_distances(signals, rho=0.1, subdimensions=100)
+    subset = lcmat.select(signals, "lcmat-s", count=8, given=[11, 30])
+    assert list(subset)[:2] == [11, 30]
+    constant = 50 * float(truth.max())
+    nearest = torch.minimum(truth[11], truth[30]).clamp(max=float(truth.max()))
+    gains = (nearest - truth).clamp(min=0).sum(1)
+    assert float(gains.max() - gains[list(subset)[2]]) <= 1e-6 * constant
+    assert subset.gains is not None
+    assert float(subset.gains.sum()) == pytest.approx(constant - cover_loss(truth, list(subset)), rel=1e-6)
+
+
+def test_completing_a_greedy_start_is_the_greedy_run() -> None:
+    signals = _signals([70, 30])
+    long = lcmat.select(signals, "lcmat-s", count=20)
+    short = lcmat.select(signals, "lcmat-s", count=10)
+    assert set(lcmat.select(signals, "lcmat-s", count=20, given=list(short))) == set(long)
+
+
+def test_excluded_samples_are_as_if_absent() -> None:
+    signals = _signals([40, 40])
+    out = list(lcmat.select(signals, "lcmat-s", count=10))
+    rest = torch.tensor([row for row in range(80) if row not in out])
+    subset = lcmat.select(signals, "lcmat-s", count=10, exclude=out)
+    alone = lcmat.select(signals.take(rest), "lcmat-s", count=10)
+    assert list(subset) == rest[alone.indices].tolist()
+    assert float(subset.weights.sum()) == pytest.approx(80)
+    with pytest.raises(ValueError, match="at most 70 samples, those not excluded, got 75"):
+        lcmat.select(signals, "uniform", count=75, exclude=out)
+
+
+def test_costs_are_kept_within_the_budget_and_weighed() -> None:
+    signals = _signals([50, 50])
+    cost = torch.ones(100).double()
+    assert list(lcmat.select(signals, "lcmat-s", fraction=0.2, cost=cost)) == list(
+        lcmat.select(signals, "lcmat-s", fraction=0.2)
+    ), "equal costs change nothing"
+    cost = 0.1 + 10 * torch.rand(100, generator=torch.Generator().manual_seed(1)).double()
+    labels = signals.need("labels")
+    for fraction in (0.05, 0.3):
+        subset = lcmat.select(signals, "lcmat-s", fraction=fraction, cost=cost)
+        for label in (0, 1):
+            spent = float(cost[[row for row in subset if labels[row] == label]].sum())
+            assert spent <= fraction * float(cost[labels == label].sum()) + 1e-9
+    assert float(cost[subset.indices].mean()) < float(cost.mean()), "cheap samples are preferred"
+
+
+def test_a_purse_reaches_its_bound_of_the_best() -> None:
+    for seed in range(5):
+        signals = _signals([8], classes=2, seed=seed)
+        truth = lcmat_distances(signals, rho=0.1, subdimensions=100)
+        cost = 0.2 + torch.rand(8, generator=torch.Generator().manual_seed(seed)).double()
+        budget = 0.4 * float(cost.sum())
+        constant = 8 * float(truth.max())
+        best = max(
+            constant - cover_loss(truth, list(picks))
+            for size in range(1, 9)
+            for picks in combinations(range(8), size)
+            if float(cost[list(picks)].sum()) <= budget
+        )
+        found = lcmat.select(signals, "lcmat-s", fraction=0.4, cost=cost)
+        assert constant - cover_loss(truth, list(found)) >= 0.316 * best
+
+
+def test_regression_matches_the_gradient_of_the_squared_loss() -> None:
+    generator = torch.Generator().manual_seed(0)
+    features = torch.randn(40, 5, generator=generator).double()
+    predictions, targets = (
+        torch.randn(40, 1, generator=generator).double(),
+        torch.randn(40, generator=generator).double(),
+    )
+    signals = Signals(features=features, logits=predictions, labels=targets)
+    subset = lcmat.select(signals, "craig", count=6)
+    inputs = torch.cat([features, torch.ones(40, 1).double()], 1)
+    gradients = (predictions - targets[:, None]) * inputs
+    truth = (gradients[:, None] - gradients).norm(dim=2)
+    assert largest_regret(truth, list(subset)) <= 1e-6 * 40 * float(truth.max())
+    assert (subset.per_class, subset.balance) == ((), "none")
+    curved = (inputs.square()[:, None] - inputs.square()).abs().sum(2)
+    subset = lcmat.select(signals, "lcmat-s", count=6, rho=0.5)
+    assert largest_regret(truth + 0.25 * curved, list(subset)) <= 1e-6 * 40 * float((truth + 0.25 * curved).max())
+    with pytest.raises(ValueError, match=r"'entropy' looks at class probabilities.*use: uniform"):
+        lcmat.select(signals, "entropy", count=6)
+    with pytest.raises(ValueError, match="one prediction for each real-valued label, got 2"):
+        Signals(features=features, logits=torch.zeros(40, 2), labels=targets)
+
+
+BAD_CONSTRAINTS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
+    "given out of range": ({"given": [40]}, ValueError, "given rows from 0 to 39, got 40 to 40"),
+    "given twice": ({"given": [1, 1]}, ValueError, "named twice in given"),
+    "given mask": ({"given": torch.ones(40, dtype=torch.bool)}, TypeError, "given as a list of row numbers"),
+    "too many given": ({"given": [1, 2, 3, 4]}, ValueError, "at least 4, the samples that are given, got 3"),
+    "given and excluded": ({"given": [1], "exclude": [1, 2]}, ValueError, "both given and excluded, such as 1"),
+    "all excluded": ({"exclude": range(40)}, ValueError, "all 40 samples are excluded"),
+    "cost with count": ({"cost": [1.0] * 40}, ValueError, "give fraction instead of count"),
+    "cost length": ({"cost": [1.0] * 39}, ValueError, "cost above 0 for each of the 40 samples"),
+    "free": ({"cost": [0.0] * 40}, ValueError, "cost above 0 for each"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_CONSTRAINTS)
+def test_bad_constraints(name: str) -> None:
+    arguments, error, message = BAD_CONSTRAINTS[name]
+    with pytest.raises(error, match=message):
+        lcmat.select(_signals([20, 20]), "lcmat-s", count=3, **arguments)
+
+
+def test_costs_need_a_method_that_weighs_them_and_a_budget_that_pays() -> None:
+    signals = _signals([20, 20])
+    with pytest.raises(ValueError, match=r"'uniform' cannot weigh costs, or use one of: .*lcmat-s"):
+        lcmat.select(signals, "uniform", fraction=0.1, cost=[1.0] * 40)
+    with pytest.raises(ValueError, match="pays for no sample at all"):
+        lcmat.select(signals, "lcmat-s", fraction=0.001, cost=[1.0] * 40)
+    with pytest.raises(ValueError, match="given samples cost 30, more than the budget of"):
+        lcmat.select(signals, "lcmat-s", fraction=0.1, cost=[30.0] + [1 / 4] * 36 + [0.0001] * 3, given=[0])

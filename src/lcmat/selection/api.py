@@ -1,17 +1,16 @@
 """`select`: the budget, the loop over classes, and the Subset; the methods themselves know of none of these."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, overload
 
-import torch
 from torch import Tensor
 
-from lcmat import runtime, seeding
-from lcmat.registry import Entry
-from lcmat.selection.budget import BALANCES, shares
-from lcmat.selection.registry import SELECTORS, SelectorFacts
-from lcmat.types import Picks, Signals, Subset
+from lcmat import runtime
+from lcmat.selection.budget import shares, spread
+from lcmat.selection.registry import SELECTORS
+from lcmat.selection.request import check_method, check_points, read_budgets, read_constraints
+from lcmat.selection.run import Cut, Group, Run, make_groups
+from lcmat.types import Array, Signals, Subset
 
 
 @overload
@@ -25,6 +24,9 @@ def select(
     balance: str = ...,
     seed: int = ...,
     memory: str | int | None = ...,
+    given: Sequence[int] | Array | None = ...,
+    exclude: Sequence[int] | Array | None = ...,
+    cost: Sequence[float] | Array | None = ...,
     **options: Any,
 ) -> Subset: ...
 
@@ -40,6 +42,9 @@ def select(
     balance: str = ...,
     seed: int = ...,
     memory: str | int | None = ...,
+    given: Sequence[int] | Array | None = ...,
+    exclude: Sequence[int] | Array | None = ...,
+    cost: Sequence[float] | Array | None = ...,
     **options: Any,
 ) -> list[Subset]: ...
 
@@ -54,6 +59,9 @@ def select(
     balance: str = "proportional",
     seed: int = 0,
     memory: str | int | None = None,
+    given: Sequence[int] | Array | None = None,
+    exclude: Sequence[int] | Array | None = None,
+    cost: Sequence[float] | Array | None = None,
     **options: Any,
 ) -> Subset | list[Subset]:
     """Choose the samples to keep.
@@ -69,6 +77,9 @@ def select(
         balance: 'proportional' keeps the classes' shares, 'equal' gives each class the same, 'none' ignores classes.
         seed: decides ties, and the draw of random methods.
         memory: what the distances may take, such as '4GB'; by default half of what is free.
+        given: rows chosen before; they are kept, come first in their class, count, and are completed.
+        exclude: rows to leave out, as if the data did not have them.
+        cost: of each sample; `fraction` is then a share of their sum, for the greedy methods that can weigh costs.
         **options: the method's own options; an unknown one is a TypeError that names the valid ones.
 
     Returns:
@@ -84,28 +95,46 @@ def select(
     """
     entry = SELECTORS.find(method)
     chosen_options = {name: option.default for name, option in entry.options.items()} | entry.check_options(options)
-    points = _check_points(entry, signals)
-    budgets = _read_budgets(points[0].n, fraction, count, coverage)
-    if budgets.coverages and not entry.accepts("coverage"):
-        able = ", ".join(other.name for other in SELECTORS if other.accepts("coverage"))
-        raise ValueError(f"method {method!r} has no coverage to stop at; give fraction or count, or use one of: {able}")
-    if balance not in BALANCES:
-        raise ValueError(f"expected balance as one of {', '.join(BALANCES)}, got {balance!r}")
-    groups = _groups(points[0], balance)
-    counts = [shares(total, [len(group) for group in groups], balance) for total in budgets.counts]
-    run = _Run(entry, chosen_options, seed, runtime.memory_budget(memory, points[0].device))
-    cuts = []
-    for position, members in enumerate(groups):
-        group = points if len(groups) == 1 else tuple(part.take(members) for part in points)
+    points = check_points(entry, chosen_options, signals)
+    first = points[0]
+    constraints = read_constraints(first.n, given, exclude, cost)
+    budgets = read_budgets(first.n, fraction, count, coverage, with_cost=cost is not None)
+    check_method(entry, budgets, constraints, balance)
+    groups = make_groups(first, balance, given=constraints.given, excluded=constraints.excluded)
+    counts = [_counts(total, groups, balance) for total in budgets.counts]
+    purses = [] if constraints.cost is None else _purses(constraints.cost, budgets.cost_shares, groups, balance)
+    run = Run(entry, chosen_options, seed, runtime.memory_budget(memory, first.device))
+    cuts: list[list[Cut]] = []
+    for group in groups:
+        whole = len(group) == first.n
+        parts = points if whole else [point.take(group.members) for point in points]
         if budgets.coverages:
-            cuts.append(run.cover(group, position, budgets.coverages))
+            cuts.append(run.cover(parts, group, budgets.coverages))
+        elif constraints.cost is not None:
+            cuts.append(run.spend(parts, group, constraints.cost, [purse[group.place] for purse in purses]))
         else:
-            cuts.append(run.pick(group, position, [amounts[position] for amounts in counts]))
-    subsets = [
-        run.assemble(points[0], groups, [cut[b] for cut in cuts], balance)
-        for b in range(len(budgets.counts) + len(budgets.coverages))
-    ]
+            cuts.append(run.pick(parts, group, [amounts[group.place] for amounts in counts]))
+    subsets = [run.assemble(first, groups, [cut[b] for cut in cuts], balance) for b in range(budgets.number)]
     return subsets if budgets.several else subsets[0]
+
+
+def _counts(total: int, groups: Sequence[Group], balance: str) -> list[int]:
+    """How many samples each group gives."""
+    available = sum(len(group) for group in groups)
+    if total > available:
+        raise ValueError(f"expected to keep at most {available:,} samples, those not excluded, got {total:,}")
+    return shares(total, [len(group) for group in groups], balance, least=[len(group.given) for group in groups])
+
+
+def _purses(cost: Tensor, fractions: Sequence[float], groups: Sequence[Group], balance: str) -> list[list[float]]:
+    """What each group may spend, for each share of the whole cost."""
+    sizes = [float(cost[group.members.cpu()].sum()) for group in groups]
+    paid = [float(cost[group.members.cpu()[group.given.cpu()]].sum()) for group in groups]
+    if sum(paid) > min(fractions) * sum(sizes):
+        raise ValueError(
+            f"the given samples cost {sum(paid):g}, more than the budget of {min(fractions) * sum(sizes):g}"
+        )
+    return [[float(part) for part in spread(share * sum(sizes), sizes, balance, least=paid)] for share in fractions]
 
 
 def random_like(labels: Tensor, per_class: Sequence[int], n: int, seed: int) -> Subset:
@@ -125,194 +154,11 @@ def random_like(labels: Tensor, per_class: Sequence[int], n: int, seed: int) -> 
     if len(labels) != n:
         raise ValueError(f"expected a label for each of the {n:,} samples, got {len(labels):,}")
     signals = Signals(labels=labels)
-    groups = _groups(signals, "equal")
-    run = _Run(SELECTORS.find("uniform"), {}, seed, 0)
+    nothing = labels.new_empty(0)
+    groups = make_groups(signals, "equal", given=nothing, excluded=nothing)
+    run = Run(SELECTORS.find("uniform"), {}, seed, memory=0)
     cuts = []
-    for position, members in enumerate(groups):
-        amount = per_class[int(labels[members[0]])]
-        cuts.append(run.pick((signals.take(members),), position, [amount])[0])
+    for group in groups:
+        amount = per_class[int(labels[group.members[0]])]
+        cuts.append(run.pick([signals.take(group.members)], group, [amount])[0])
     return run.assemble(signals, groups, cuts, "as given")
-
-
-@dataclass(frozen=True)
-class _Budgets:
-    """Numbers of samples, or coverages: one of the two is empty."""
-
-    counts: tuple[int, ...]
-    coverages: tuple[float, ...]
-    several: bool
-
-
-def _read_budgets(n: int, fraction: Any, count: Any, coverage: Any) -> _Budgets:
-    given = {
-        name: value
-        for name, value in (("fraction", fraction), ("count", count), ("coverage", coverage))
-        if value is not None
-    }
-    if len(given) != 1:
-        found = " and ".join(given) or "none of them"
-        raise ValueError(f"expected exactly one of fraction, count and coverage, got {found}")
-    ((name, value),) = given.items()
-    several = isinstance(value, Sequence) and not isinstance(value, str)
-    values = list(value) if several else [value]
-    if not values:
-        raise ValueError(f"expected at least one {name}, got an empty list")
-    for item in values:
-        if isinstance(item, bool) or not isinstance(item, int if name == "count" else int | float):
-            raise TypeError(f"expected {name} as {'an integer' if name == 'count' else 'a number'}, got {item!r}")
-        if name == "count" and not 1 <= item <= n:
-            raise ValueError(f"expected a count from 1 to {n:,}, the number of samples, got {item:,}")
-        if name != "count" and not 0 < item <= 1:
-            raise ValueError(f"expected a {name} above 0 and at most 1, got {item}")
-    if name == "coverage":
-        return _Budgets((), tuple(float(item) for item in values), several)
-    totals = values if name == "count" else [max(1, round(item * n)) for item in values]
-    return _Budgets(tuple(totals), (), several)
-
-
-def _check_points(entry: Entry[Any, SelectorFacts], signals: Signals | Sequence[Signals]) -> tuple[Signals, ...]:
-    points = (signals,) if isinstance(signals, Signals) else tuple(signals)
-    if not points:
-        raise ValueError("expected Signals, got an empty list of them")
-    if len(points) > 1 and not entry.facts.several_points:
-        able = ", ".join(other.name for other in SELECTORS if other.facts.several_points)
-        raise ValueError(f"method {entry.name!r} takes the Signals of one point, got {len(points)}; several: {able}")
-    for point in points:
-        for name in entry.facts.needs:
-            point.need(name)
-        if point.n != points[0].n:
-            raise ValueError(
-                f"expected Signals of the same samples at every point, got {points[0].n:,} and {point.n:,}"
-            )
-        if point.labels is not None and points[0].labels is not None and not point.labels.equal(points[0].labels):
-            raise ValueError("expected Signals of the same samples at every point, but their labels differ")
-    return points
-
-
-def _groups(signals: Signals, balance: str) -> list[Tensor]:
-    """The samples that compete with each other: those of one class, or all."""
-    if balance == "none" or signals.labels is None:
-        return [torch.arange(signals.n, device=signals.device)]
-    order = torch.sort(signals.labels, stable=True).indices
-    sizes = torch.bincount(signals.labels - signals.labels.min())
-    return [part for part in torch.split(order, sizes.tolist()) if len(part)]
-
-
-@dataclass(frozen=True, eq=False)
-class _Cut:
-    """The first picks of one group, within the group: one budget's share."""
-
-    order: Tensor
-    gains: Tensor | None
-    weights: Tensor | None
-
-
-@dataclass(frozen=True)
-class _Run:
-    """One call of `select`: a method with its options, applied to group after group."""
-
-    entry: Entry[Any, SelectorFacts]
-    options: dict[str, Any]
-    seed: int
-    memory: int
-
-    def pick(self, points: tuple[Signals, ...], position: int, counts: Sequence[int]) -> list[_Cut]:
-        """The picks of one group for each count; one call serves all where a shorter run is a prefix of a longer."""
-        calls = {max(counts)} if self.entry.facts.prefix else set(counts)
-        picks = {count: self._call(points, position, count, {}) for count in calls if count > 0}
-        cuts = []
-        for count in counts:
-            if count == 0:
-                cuts.append(_Cut(torch.empty(0, dtype=torch.int64, device=points[0].device), None, None))
-            else:
-                cuts.append(_cut(picks[max(counts) if self.entry.facts.prefix else count], count))
-        return cuts
-
-    def cover(self, points: tuple[Signals, ...], position: int, coverages: Sequence[float]) -> list[_Cut]:
-        """The fewest picks of one group that reach each coverage."""
-        picks = self._call(points, position, points[0].n, {"coverage": max(coverages)})
-        reached = picks.coverage
-        if reached is None:
-            raise ValueError(f"method {self.entry.name!r} reported no coverage")
-        return [_cut(picks, min(int((reached < c).sum()) + 1, len(reached))) for c in coverages]
-
-    def _call(self, points: tuple[Signals, ...], position: int, count: int, extra: dict[str, Any]) -> Picks:
-        reserved = {
-            "generator": seeding.generator(self.seed, "select", self.entry.name, position),
-            "memory": self.memory,
-        }
-        taken = {name: value for name, value in reserved.items() if self.entry.accepts(name)}
-        picks: Picks = self.entry.function(points, count, **taken, **extra, **self.options)
-        if not extra and len(picks.order) != count:
-            raise ValueError(f"method {self.entry.name!r} picked {len(picks.order)} samples instead of {count}")
-        return picks
-
-    def assemble(self, signals: Signals, groups: Sequence[Tensor], cuts: Sequence[_Cut], balance: str) -> Subset:
-        """One Subset from the picks of all groups, the classes interleaved so that every beginning is balanced."""
-        sizes = [len(cut.order) for cut in cuts]
-        rank = torch.cat([(torch.arange(size, dtype=torch.float64) + 0.5) / max(size, 1) for size in sizes])
-        mixed = torch.sort(rank, stable=True).indices
-        indices = torch.cat([members[cut.order].cpu() for members, cut in zip(groups, cuts, strict=True)])[mixed]
-        k, n = len(indices), signals.n
-        weights = torch.full((k,), n / k, dtype=torch.float64)
-        if self.entry.facts.weighted:
-            weights = torch.cat([cut.weights.cpu() for cut in cuts if cut.weights is not None])[mixed]
-            # A class without a pick leaves its weight to the others.
-            weights = weights * (n / weights.sum())
-        gains = [cut.gains.cpu() for cut in cuts if cut.gains is not None]
-        return Subset(
-            indices=indices,
-            weights=weights,
-            gains=torch.cat(gains)[mixed] if gains else None,
-            method=self.entry.name,
-            options=dict(self.options),
-            seed=self.seed,
-            n=n,
-            per_class=_per_class(signals, indices),
-            class_names=signals.class_names,
-            fingerprint=signals.fingerprint,
-            weighted=self.entry.facts.weighted,
-            balance="none" if signals.labels is None else balance,
-            notes=_notes(signals, groups, sizes),
-            versions=runtime.versions(),
-        )
-
-
-def _cut(picks: Picks, count: int) -> _Cut:
-    gains = None if picks.gains is None else picks.gains[:count].double()
-    weights = None if picks.weigh is None else picks.weigh(count)
-    return _Cut(picks.order[:count], gains, weights)
-
-
-def _per_class(signals: Signals, indices: Tensor) -> tuple[int, ...]:
-    if signals.labels is None:
-        return ()
-    labels = signals.labels.cpu()
-    if int(labels.min()) < 0:
-        raise ValueError(f"expected labels from 0 on, got {int(labels.min())}; number the classes from 0")
-    classes = max(len(signals.class_names), int(labels.max()) + 1)
-    return tuple(torch.bincount(labels[indices], minlength=classes).tolist())
-
-
-def _notes(signals: Signals, groups: Sequence[Tensor], taken: Sequence[int]) -> tuple[str, ...]:
-    """What a user should know of classes that are small or left out."""
-    if len(groups) == 1 or signals.labels is None:
-        return ()
-    single, whole, empty = [], [], []
-    for members, amount in zip(groups, taken, strict=True):
-        label = int(signals.labels[members[0]])
-        name = signals.class_names[label] if signals.class_names else str(label)
-        if amount == 0:
-            empty.append(name)
-        elif len(members) == 1:
-            single.append(name)
-        elif amount == len(members):
-            whole.append(name)
-    notes = []
-    if single:
-        notes.append(f"kept the only sample of: {', '.join(single)}")
-    if whole and sum(taken) < signals.n:
-        notes.append(f"kept whole, the share being no smaller than the class: {', '.join(whole)}")
-    if empty:
-        notes.append(f"no sample of {len(empty)} classes, the budget being smaller: {', '.join(empty[:10])}")
-    return tuple(notes)

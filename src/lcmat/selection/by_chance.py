@@ -11,7 +11,7 @@ from lcmat.types import Picks, Signals
 @SELECTORS.add(
     "uniform",
     "a random draw without replacement, the same number or share of each class",
-    facts=SelectorFacts(needs=(), reference="the baseline", cost="O(n) time and memory", random=True),
+    facts=SelectorFacts(needs=(), reference="the baseline", cost="O(n) time and memory", random=True, regression=True),
 )
 def uniform(points: Sequence[Signals], count: int, *, generator: torch.Generator) -> Picks:
     """Draw `count` samples, each set of that size being equally likely.

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from lcmat.linear_head import Factors, factors, hessian_columns, hessian_variances, top_coordinates
 from lcmat.selection.distances import Gradients, measure_mean_of_points
-from lcmat.selection.greedy import facility_location
+from lcmat.selection.greedy import Purse, facility_location
 from lcmat.selection.registry import SELECTORS, SelectorFacts
 from lcmat.types import Picks, Signals
 
@@ -22,6 +22,7 @@ from lcmat.types import Picks, Signals
         cost="O(n² (C + d + K)) time and O(n²) memory with the distances cached, else O(n (d + K)) memory",
         weighted=True,
         several_points=True,
+        regression=True,
     ),
 )
 def lcmat_s(
@@ -31,6 +32,8 @@ def lcmat_s(
     generator: torch.Generator,
     memory: int,
     coverage: float | None = None,
+    given: Tensor | None = None,
+    purse: Purse | None = None,
     rho: float = 0.1,
     subdimensions: int | None = 100,
     temperature: float = 1.0,
@@ -47,6 +50,8 @@ def lcmat_s(
         generator: orders the samples for breaking ties.
         memory: bytes that the distances may take.
         coverage: stop when 1 − L(S)/L({first pick}) reaches this.
+        given: samples that are picked already.
+        purse: costs and a budget instead of the count.
         rho: ρ, the radius of the parameter ball; 0 leaves gradient matching alone.
         subdimensions: how many coordinates K holds; None takes all C(d+1).
         temperature: τ, with which p = softmax(z/τ).
@@ -65,7 +70,7 @@ def lcmat_s(
     heads = [factors(signals, temperature=temperature) for signals in points]
     pairs = [Gradients(head, _scaled_curvature(head, rho, subdimensions)) for head in heads]
     distances = measure_mean_of_points(pairs, memory=memory)
-    return facility_location(distances, count, generator=generator, coverage=coverage)
+    return facility_location(distances, count, generator=generator, coverage=coverage, given=given, purse=purse)
 
 
 def _scaled_curvature(head: Factors, rho: float, subdimensions: int | None) -> Tensor | None:

@@ -60,6 +60,7 @@ def craig(
         cost="O(n² (C + d)) time and O(n²) memory with the distances cached, else O(n d) memory",
         weighted=True,
         several_points=True,
+        regression=True,
     ),
 )
 def adacore(
@@ -91,6 +92,8 @@ def adacore(
         coverage: stop when 1 − L(S)/L({first pick}) reaches this.
         given: samples that are picked already.
         purse: costs and a budget instead of the count.
+        given: samples that are picked already.
+        purse: costs and a budget instead of the count.
         damping: δ, the smallest probability and the smallest feature, in its unit, that still count in full.
 
     Example:
@@ -109,10 +112,11 @@ def adacore(
 def _preconditioned(signals: Signals, damping: float) -> Factors:
     """The factors of H⁻¹g, worked out in float64: r/s in place of r, 1/a in place of a, both damped."""
     head = factors(signals)
-    residuals = signals.residuals
-    # The sign is that of the limit where a residual vanishes: −1 for the true class, +1 for the others.
-    signs = 1 - 2 * torch.nn.functional.one_hot(signals.need("labels"), residuals.shape[1])
-    ratios = signs / (1 - residuals.abs()).clamp(min=damping)
+    ratios = signals.residuals
+    if not signals.regression:  # else s = 1
+        # The sign is that of the limit where a residual vanishes: −1 for the true class, +1 for the others.
+        signs = 1 - 2 * torch.nn.functional.one_hot(signals.need("labels"), ratios.shape[1])
+        ratios = signs / (1 - ratios.abs()).clamp(min=damping)
     inputs = head.inputs.double()
     unit = signals.need("features").double().square().mean().sqrt()
     inputs = inputs / unit if unit > 0 else inputs

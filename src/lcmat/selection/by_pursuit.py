@@ -24,6 +24,7 @@ from lcmat.types import Picks, Signals
         cost="O(k n (C + d + k) + k³) time, O(n (C + d + k) + k²) memory; O(k n C d) and O(n (C + d) + k²) where "
         "k rows of n inner products do not fit",
         weighted=True,
+        regression=True,
     ),
 )
 def gradmatch(

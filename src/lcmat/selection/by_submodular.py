@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from lcmat.selection.distances import Euclidean, measure_mean_of_points
-from lcmat.selection.greedy import facility_location
+from lcmat.selection.greedy import Purse, facility_location
 from lcmat.selection.registry import SELECTORS, SelectorFacts
 from lcmat.selection.ties import Picker, Ties
 from lcmat.types import Picks, Signals
@@ -25,6 +25,7 @@ ROWS = 8192  # rows turned into double precision at once
         cost="O(n² d) time and O(n²) memory with the distances cached, else O(n d) memory",
         weighted=True,
         several_points=True,
+        regression=True,
     ),
 )
 def facility_location_of_features(
@@ -34,6 +35,8 @@ def facility_location_of_features(
     generator: torch.Generator,
     memory: int,
     coverage: float | None = None,
+    given: Tensor | None = None,
+    purse: Purse | None = None,
 ) -> Picks:
     """Maximise F(S) = Σ_i [max D − min_{j ∈ S} D_ij] greedily, D_ij = ‖f_i − f_j‖₂.
 
@@ -46,7 +49,7 @@ def facility_location_of_features(
         [1, 3]
     """
     distances = measure_mean_of_points([Euclidean(signals.need("features")) for signals in points], memory=memory)
-    return facility_location(distances, count, generator=generator, coverage=coverage)
+    return facility_location(distances, count, generator=generator, coverage=coverage, given=given, purse=purse)
 
 
 @SELECTORS.add(
@@ -57,6 +60,7 @@ def facility_location_of_features(
         reference="Iyer, Khargoankar, Bilmes and Asanani, Submodular combinatorial information measures, ALT 2021; for "
         "coresets in Guo, Zhao and Bai, DeepCore, DEXA 2022",
         cost="O(k n d) time, O(n d) memory",
+        regression=True,
     ),
 )
 def graph_cut(
@@ -111,6 +115,7 @@ def graph_cut(
         needs=("features",),
         reference="Chen, Zhang and Zhou, Fast greedy MAP inference for determinantal point process, NeurIPS 2018",
         cost="O(k (n + k) d) time, O((n + k) d) memory",
+        regression=True,
     ),
 )
 def log_determinant(

@@ -23,6 +23,7 @@ from lcmat.types import Picks, Signals
         reference="Killamsetty et al., GLISTER: generalization based data subset selection, AAAI 2021",
         cost="O(k (n + v) C d) time for v validation samples, O((n + v) (C + d)) memory",
         prefix=False,
+        regression=True,
     ),
 )
 def glister(

@@ -9,18 +9,30 @@ Fisher, 1978). Ties fall to the sample that comes first in a seeded permutation.
 """
 
 import heapq
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from lcmat.selection.distances import Cached, Distances
+from lcmat.runtime import one_thread
+from lcmat.selection.distances import Cached, Distances, Rows
+from lcmat.selection.ties import Ties
 from lcmat.types import Picks
 
 BATCH = 8  # candidates looked at again together at first: most picks need no more
 LARGE_BATCH = 128  # and at most, once the smaller ones did not settle the pick: enough work for all threads
 PLAIN_LIMIT = 2**28  # pairs up to which a GPU re-evaluates every candidate at every pick
+
+
+@dataclass(frozen=True, eq=False)
+class Purse:
+    """What each sample costs, float64 and above 0, `[n]`, and how much may be spent in all."""
+
+    costs: Tensor
+    budget: float
 
 
 def facility_location(
@@ -29,15 +41,22 @@ def facility_location(
     *,
     generator: torch.Generator,
     coverage: float | None = None,
+    given: Tensor | None = None,
+    purse: Purse | None = None,
     lazy: bool | None = None,
 ) -> Picks:
     """Pick greedily the `count` samples of largest F, or the fewest that reach a coverage.
+
+    With a purse the picks are those of largest gain per cost that can still be paid, or those of largest gain if they
+    reach a larger F: the better of the two has at least (1 − 1/e)/2 of the best F (Leskovec et al., 2007).
 
     Args:
         distances: of all pairs of samples.
         count: how many to pick, or at most how many with `coverage`.
         generator: orders the samples for breaking ties.
         coverage: stop once 1 − L(S)/L({first pick}) has reached this.
+        given: samples that are picked already, `[g]`; they come first and count.
+        purse: costs of the samples, and a budget that takes the place of the count.
         lazy: look again only at candidates whose old gain could still win; both ways pick the same. None decides by
             the device.
 
@@ -59,14 +78,20 @@ def facility_location(
     device = distances.sums.device
     permutation = torch.randperm(distances.n, generator=generator, device=generator.device).to(device)
     if lazy is None:
-        lazy = device.type == "cpu" or distances.n**2 > PLAIN_LIMIT
-    if lazy:
-        order, totals = _pick_lazily(distances, count, permutation, coverage)
+        lazy = device.type == "cpu" or distances.n**2 > PLAIN_LIMIT or purse is not None
+    start = [] if given is None else given.tolist()
+    if purse is not None:
+        runs = [
+            _pick_lazily(distances, count, permutation, coverage, start, (costs, purse))
+            for costs in (purse.costs, torch.ones_like(purse.costs))
+        ]
+        order, totals = min(runs, key=lambda run: float(run[1][-1]) if len(run[1]) else math.inf)
+    elif lazy:
+        order, totals = _pick_lazily(distances, count, permutation, coverage, start)
     else:
-        order, totals = _pick_plainly(distances, count, permutation)
+        order, totals = _pick_plainly(distances, count, permutation, start)
     covered = _coverage(totals)
-    if coverage is not None:
-        count = _first_reaching(covered, coverage)
+    count = len(order) if coverage is None else max(len(start), _first_reaching(covered, coverage))
     before = torch.cat([totals.new_tensor([distances.n * distances.largest]), totals[:-1]])
     order = order[:count]
     return Picks(
@@ -89,34 +114,36 @@ def cluster_sizes(distances: Distances, order: Tensor) -> Tensor:
     return torch.bincount(owner, minlength=len(order)).double()
 
 
-def farthest_first(distances: Distances, count: int, *, first: int) -> Picks:
+def farthest_first(rows: Rows, count: int, *, first: int, ties: Ties, given: Tensor | None = None) -> Picks:
     """Pick again and again the sample farthest from all picks (Gonzalez, 1985): a cover within twice the best radius.
 
     Only the running minimum is kept. A pick's gain is its distance to the earlier picks; the first one's is the
-    radius it leaves.
+    radius it leaves. Samples that are given come first, in their order, and `first` is then without effect.
     """
-    order = torch.empty(count, dtype=torch.int64, device=distances.sums.device)
-    gains = torch.empty(count, dtype=torch.float64, device=distances.sums.device)
-    pick = order.new_tensor([first])
+    start = [first] if given is None else given.tolist()
+    order = torch.empty(count, dtype=torch.int64, device=rows.device)
+    gains = torch.empty(count, dtype=torch.float64, device=rows.device)
+    pick = order.new_tensor(start[:1])
     nearest: Tensor | None = None
-    for t in range(count):
-        row = distances.of(pick)[0]
-        if nearest is None:
-            nearest = row
-            gains[0] = row.max()
-        else:
-            gains[t] = nearest[pick[0]]
-            torch.minimum(nearest, row, out=nearest)
-        order[t] = pick[0]
-        # A picked sample lies at distance 0 and so do its duplicates: below them all, it is never picked again.
-        nearest.index_fill_(0, pick, -1.0)
-        pick = nearest.argmax().reshape(1)
+    with one_thread():
+        for t in range(count):
+            row = rows.of(pick)[0]
+            if nearest is None:
+                nearest = row
+                gains[0] = row.max()
+            else:
+                gains[t] = nearest[pick[0]]
+                torch.minimum(nearest, row, out=nearest)
+            order[t] = pick[0]
+            # A picked sample lies at distance 0 and so do its duplicates: below them all, it is never picked again.
+            nearest.index_fill_(0, pick, -1.0)
+            pick = order.new_tensor(start[t + 1 : t + 2]) if t + 1 < len(start) else ties.best(nearest)
     return Picks(order, gains)
 
 
 def _coverage(totals: Tensor) -> Tensor:
     """1 − L(S)/L({first pick}) after each pick; 1 where the first pick covers everything."""
-    return 1 - totals / totals[0] if totals[0] > 0 else torch.ones_like(totals)
+    return 1 - totals / totals[0] if len(totals) and totals[0] > 0 else torch.ones_like(totals)
 
 
 def _first_reaching(covered: Tensor, coverage: float) -> int:
@@ -124,7 +151,7 @@ def _first_reaching(covered: Tensor, coverage: float) -> int:
     return int(reached[0]) + 1 if len(reached) else len(covered)
 
 
-def _pick_plainly(distances: Distances, count: int, permutation: Tensor) -> tuple[Tensor, Tensor]:
+def _pick_plainly(distances: Distances, count: int, permutation: Tensor, start: list[int]) -> tuple[Tensor, Tensor]:
     """Every gain at every pick, without once waiting for the device; picks and L after each."""
     n = distances.n
     current = torch.full((n,), distances.largest, dtype=distances.of(permutation[:1]).dtype, device=permutation.device)
@@ -138,7 +165,7 @@ def _pick_plainly(distances: Distances, count: int, permutation: Tensor) -> tupl
         # argmax names any of equal values, so the first in the permutation is asked for.
         gains = gains.masked_fill(picked[permutation], -1.0)
         first = (gains == gains.max()).to(torch.uint8).argmax().reshape(1)
-        pick = permutation[first]
+        pick = order.new_tensor(start[t : t + 1]) if t < len(start) else permutation[first]
         torch.minimum(current, distances.of(pick)[0], out=current)
         picked.index_fill_(0, pick, True)
         order[t] = pick[0]
@@ -152,42 +179,59 @@ def _gains(distances: Distances, current: Tensor, candidates: Tensor) -> Tensor:
 
 
 def _pick_lazily(
-    distances: Distances, count: int, permutation: Tensor, coverage: float | None
+    distances: Distances,
+    count: int,
+    permutation: Tensor,
+    coverage: float | None,
+    start: list[int],
+    spending: tuple[Tensor, Purse] | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Only gains that could still win are computed anew; picks and L after each.
 
     A gain never grows, so an old one bounds the new one from above: once the best bound is of this round, it is the
-    best gain.
+    best gain. With spending, gains are divided by the first of its two and the purse says what can be paid.
     """
     n = distances.n
     evaluate = _Evaluator(distances)
-    bounds = n * distances.largest - distances.sums
+    order = list(start)
+    totals = [evaluate.accept(pick) for pick in start]
+    divisors = [1.0] * n if spending is None else spending[0].tolist()
+    prices = [0.0] * n if spending is None else spending[1].costs.tolist()
+    left = (0.0 if spending is None else spending[1].budget) - sum(prices[pick] for pick in start)
     # (−bound, place in the permutation, candidate): the heap's smallest entry is the next to look at.
-    places = permutation.tolist()
-    heap = [(-bound, place, places[place]) for place, bound in enumerate(bounds[permutation].tolist())]
+    bounds = (n * distances.largest - distances.sums).tolist()
+    taken = set(start)
+    heap = [(-bounds[c] / divisors[c], place, c) for place, c in enumerate(permutation.tolist()) if c not in taken]
     heapq.heapify(heap)
-    fresh = [0] * n  # the round in which a candidate's bound was computed
-    order, totals = [], []
+    fresh = [0] * n  # how many picks there were when a candidate's bound was computed
     with _calm_threads() as threads:
-        for t in range(count):
+        for t in range(len(start), count):
+            if coverage is not None and totals and 1 - totals[-1] / (totals[0] or 1.0) >= coverage:
+                break
             batch = BATCH
-            while fresh[heap[0][2]] != t:
+            while heap and (fresh[heap[0][2]] != t or prices[heap[0][2]] > left):
                 stale: list[tuple[float, int, int]] = []
-                while heap and len(stale) < batch and fresh[heap[0][2]] != t:
-                    stale.append(heapq.heappop(heap))
+                while heap and len(stale) < batch and (fresh[heap[0][2]] != t or prices[heap[0][2]] > left):
+                    entry = heapq.heappop(heap)
+                    if prices[entry[2]] <= left:  # else it can never be paid again
+                        stale.append(entry)
                 threads(batch)
                 gains = evaluate([candidate for _, _, candidate in stale])
                 batch = min(2 * batch, LARGE_BATCH)
                 for (_, place, candidate), gain in zip(stale, gains, strict=True):
                     fresh[candidate] = t
-                    heapq.heappush(heap, (-gain, place, candidate))
+                    heapq.heappush(heap, (-gain / divisors[candidate], place, candidate))
+            if not heap:
+                break
             _, _, pick = heapq.heappop(heap)
             order.append(pick)
+            left -= prices[pick]
             totals.append(evaluate.accept(pick))
-            if coverage is not None and 1 - totals[-1] / (totals[0] or 1.0) >= coverage:
-                break
     device = permutation.device
-    return torch.tensor(order, device=device), torch.tensor(totals, dtype=torch.float64, device=device)
+    return (
+        torch.tensor(order, dtype=torch.int64, device=device),
+        torch.tensor(totals, dtype=torch.float64, device=device),
+    )
 
 
 class _Evaluator:
@@ -203,7 +247,7 @@ class _Evaluator:
             self.buffer = sample.new_empty(LARGE_BATCH, distances.n)
 
     def __call__(self, candidates: list[int]) -> list[float]:
-        indices = torch.tensor(candidates, device=self.device)
+        indices = torch.tensor(candidates, dtype=torch.int64, device=self.device)
         if self.buffer is None:
             rows = self.distances.of(indices)
         else:

@@ -8,7 +8,7 @@ from lcmat.types import Signals
 def held_out(signals: Signals) -> Signals:
     """The validation samples of the classes that the group has, else the group itself.
 
-    The group itself serves when there are no validation Signals, and also when they have no sample of these classes:
+    With real-valued labels all validation samples count. The group itself serves when there are no validation Signals, and also when they have no sample of these classes:
     gradients of other classes would be no target for it.
 
     Raises:
@@ -37,6 +37,8 @@ def held_out(signals: Signals) -> Signals:
             )
     if validation.bias != signals.bias:
         raise ValueError("the validation Signals and the training Signals differ in bias; extract both from one model")
+    if signals.regression:
+        return validation
     labels = validation.need("labels")
     members = torch.isin(labels, signals.need("labels").unique()).nonzero().flatten()
     return validation.take(members) if len(members) else signals

@@ -8,13 +8,15 @@ keyword-only parameters are its options.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lcmat.registry import Registry
+from lcmat.registry import Entry, Registry
 from lcmat.types import Picks
 
 RESERVED = (
     "generator",  # torch.Generator on the CPU, derived from the seed, the method and the class
     "memory",  # bytes the method may use for a cache
     "coverage",  # stop at this coverage instead of at the count; only methods with a coverage declare it
+    "given",  # samples of the group that are picked already; others get the group without them
+    "purse",  # costs and a budget instead of the count; only methods that can weigh costs declare it
 )
 
 
@@ -23,13 +25,15 @@ class SelectorFacts:
     """What users want to know of a method before they run it.
 
     Attributes:
-        needs: the parts of Signals it uses: features, logits, labels.
+        needs: the parts of Signals it uses: features, logits, labels, record.
         reference: the paper that defines it.
         cost: time and memory for n samples of d features and C classes, and k picks, in one group.
         weighted: whether it defines weights; else they are all n/k.
         prefix: whether the first j of k picks are the picks for j.
         several_points: whether it works with the Signals of several parameter points.
         random: whether the seed decides more than ties.
+        regression: whether it works with real-valued labels.
+        score: whether it keeps the samples of highest score, which are its gains.
     """
 
     needs: tuple[str, ...]
@@ -39,6 +43,8 @@ class SelectorFacts:
     prefix: bool = True
     several_points: bool = False
     random: bool = False
+    regression: bool = False
+    score: bool = False
 
 
 SELECTORS: Registry[Callable[..., Picks], SelectorFacts] = Registry("method", reserved=RESERVED)
@@ -47,3 +53,15 @@ SELECTORS: Registry[Callable[..., Picks], SelectorFacts] = Registry("method", re
 def selectors() -> dict[str, str]:
     """Name -> one-line description and options of every selection method."""
     return SELECTORS.describe()
+
+
+def find_score(name: str) -> Entry[Callable[..., Picks], SelectorFacts]:
+    """The entry of a method that ranks by a score.
+
+    Raises:
+        ValueError: for any other name; the valid ones are listed.
+    """
+    scores = [entry.name for entry in SELECTORS if entry.facts.score]
+    if name not in scores:
+        raise ValueError(f"expected score as one of {', '.join(scores)}, got {name!r}")
+    return SELECTORS.find(name)

@@ -37,6 +37,7 @@ class Record:
 
     def take(self, indices: Tensor) -> "Record":
         """The record of some samples."""
+        indices = indices.to(self.correct.device)  # a record stays on the processor
         return Record(self.correct[:, indices], self.probability[:, indices])
 
 
@@ -47,7 +48,7 @@ class Signals:
     Attributes:
         features: input of the last linear layer, `[n, d]`, or None.
         logits: output of the last layer before softmax, `[n, C]`, or None.
-        labels: class indices, `[n]`, or None for unlabelled data.
+        labels: class indices, `[n]`; real numbers for regression; or None for unlabelled data.
         bias: whether the last layer has a bias, whose gradient then counts.
         record: per-epoch training record, for methods that need one.
         validation: Signals of held-out data from the same model, for methods that use them.
@@ -85,6 +86,10 @@ class Signals:
 
     def _check_logits(self, logits: Tensor) -> None:
         classes = logits.shape[1]
+        if self.regression:
+            if classes != 1:
+                raise ValueError(f"expected one prediction for each real-valued label, got {classes} columns of logits")
+            return
         if self.labels is not None and (self.labels.min() < 0 or self.labels.max() >= classes):
             raise ValueError(
                 f"expected labels from 0 to {classes - 1}, one for each of the {classes} logits, "
@@ -106,6 +111,11 @@ class Signals:
         raise AssertionError("Signals without any part cannot be made")
 
     @property
+    def regression(self) -> bool:
+        """Whether the labels are real numbers."""
+        return self.labels is not None and self.labels.is_floating_point()
+
+    @property
     def device(self) -> torch.device:
         """Where the tensors are."""
         part = self.features if self.features is not None else self.logits
@@ -117,12 +127,19 @@ class Signals:
 
         In single precision 1 − p of a confident sample would lose its digits.
         """
+        if self.regression:
+            raise ValueError("real-valued labels have no class probabilities; give class indices as labels")
         return torch.softmax(self.need("logits").double(), dim=1)
 
     @cached_property
     def residuals(self) -> Tensor:
-        """The residuals r = softmax(z) − onehot(y), float64, `[n, C]`: the gradient of the loss in the logits."""
+        """The residuals r, float64, `[n, C]`: the gradient of the loss in the logits.
+
+        r = softmax(z) − onehot(y) for classes under cross-entropy, and z − y for real-valued labels under ½(z − y)².
+        """
         labels = self.need("labels")
+        if self.regression:
+            return self.need("logits").double() - labels[:, None]
         return self.probabilities - torch.nn.functional.one_hot(labels, self.probabilities.shape[1])
 
     def need(self, name: str) -> Tensor:
@@ -181,6 +198,9 @@ def _label_vector(value: Array | None) -> Tensor | None:
     tensor = torch.as_tensor(value).detach()
     if tensor.ndim != 1:
         raise ValueError(f"expected labels as a vector of class indices, got shape {list(tensor.shape)}")
-    if tensor.is_floating_point() or tensor.dtype == torch.bool:
-        raise ValueError(f"expected labels as integers (class indices), got {tensor.dtype}")
+    if tensor.dtype == torch.bool:
+        raise ValueError("expected labels as class indices or real numbers, got booleans; give 0 and 1")
+    if tensor.is_floating_point():
+        check_finite("labels", tensor)
+        return tensor.double()
     return tensor.long()
