@@ -8,8 +8,8 @@ from lcmat.types import Signals
 def held_out(signals: Signals) -> Signals:
     """The validation samples of the classes that the group has, else the group itself.
 
-    With real-valued labels all validation samples count. The group itself serves when there are no validation Signals, and also when they have no sample of these classes:
-    gradients of other classes would be no target for it.
+    The group itself serves when there are no validation Signals, and also when they have no sample of these classes:
+    gradients of other classes would be no target for it. With real-valued labels all validation samples count.
 
     Raises:
         ValueError: when the validation Signals lack a part, or are of another model.
@@ -35,8 +35,9 @@ def held_out(signals: Signals) -> Signals:
                 f"expected validation {name} of {expected} columns, as the training {name} have, got {found}; "
                 "extract both from the same model"
             )
-    if validation.bias != signals.bias:
-        raise ValueError("the validation Signals and the training Signals differ in bias; extract both from one model")
+    for name in ("bias", "regression"):
+        if getattr(validation, name) != getattr(signals, name):
+            raise ValueError(f"the validation and the training Signals differ in {name}; extract both from one model")
     if signals.regression:
         return validation
     labels = validation.need("labels")
