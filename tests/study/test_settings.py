@@ -37,6 +37,11 @@ def test_every_method_accepts_its_own_defaults(method: str) -> None:
     assert Settings("digits", method=method).method == method
 
 
+def test_a_wrapped_score_decides_what_the_proxy_must_record() -> None:
+    assert not Settings("digits", method="ccs", net="mlp").needs_record
+    assert Settings("digits", method="ccs", options={"score": "forgetting"}, net="mlp").needs_record
+
+
 def test_methods_with_the_same_proxy_share_it() -> None:
     keys = {name: Settings("digits", method=name, net="mlp").proxy_key for name in ("lcmat-s", "craig", "uniform")}
     assert keys["lcmat-s"] == keys["craig"] != keys["uniform"]

@@ -33,6 +33,13 @@ def test_residuals_are_the_gradient_of_the_loss_in_the_logits() -> None:
     torch.testing.assert_close(Signals(logits=LOGITS, labels=LABELS).residuals, gradient, atol=1e-12, rtol=0)
 
 
+def test_real_valued_labels_have_residuals_but_no_probabilities() -> None:
+    signals = Signals(logits=torch.tensor([[2.0], [1.0]]), labels=torch.tensor([0.5, 3.0]))
+    assert signals.residuals.tolist() == [[1.5], [-2.0]]
+    with pytest.raises(ValueError, match="real-valued labels have no class probabilities"):
+        _ = signals.probabilities
+
+
 def test_confident_samples_keep_their_digits() -> None:
     residuals = Signals(logits=torch.tensor([[30.0, 0.0]]), labels=torch.tensor([0])).residuals
     assert residuals[0, 0].item() == pytest.approx(-float(torch.exp(torch.tensor(-30.0))), rel=1e-3)
@@ -48,8 +55,9 @@ def test_confident_samples_keep_their_digits() -> None:
         ({"features": torch.ones(3, 2), "labels": torch.tensor([0, 1])}, "got 3 features, 2 labels"),
         ({"features": torch.tensor([[1.0], [float("inf")]])}, "NaN or infinity in 1 of 2 rows, the first at row 1"),
         ({"logits": torch.tensor([[float("nan"), 0.0]])}, "expected finite logits"),
-        ({"labels": torch.ones(3)}, "expected labels as integers"),
-        ({"labels": torch.ones(3, dtype=torch.bool)}, "expected labels as integers"),
+        ({"labels": torch.tensor([1.0, float("nan")])}, "expected finite labels"),
+        ({"labels": torch.ones(3, dtype=torch.bool)}, "expected labels as class indices or real numbers"),
+        ({"logits": LOGITS, "labels": torch.ones(3)}, "one prediction for each real-valued label, got 2 columns"),
         ({"labels": torch.ones(3, 1, dtype=torch.int64)}, "expected labels as a vector"),
         ({"logits": LOGITS, "labels": torch.tensor([0, 1, 2])}, "one for each of the 2 logits, got 0 to 2"),
         ({"logits": LOGITS, "record": make_record(4)}, "the record is of 4 samples, the Signals of 3"),

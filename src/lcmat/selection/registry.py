@@ -5,8 +5,9 @@ each parameter point), how many to pick, and those of the reserved keywords belo
 keyword-only parameters are its options.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from lcmat.registry import Entry, Registry
 from lcmat.types import Picks
@@ -53,6 +54,12 @@ SELECTORS: Registry[Callable[..., Picks], SelectorFacts] = Registry("method", re
 def selectors() -> dict[str, str]:
     """Name -> one-line description and options of every selection method."""
     return SELECTORS.describe()
+
+
+def facts_of(method: str, options: Mapping[str, Any]) -> SelectorFacts:
+    """The facts of a method with these options: one that wraps a score needs what the score needs."""
+    entry = SELECTORS.find(method)
+    return find_score(options["score"]).facts if "score" in options else entry.facts
 
 
 def find_score(name: str) -> Entry[Callable[..., Picks], SelectorFacts]:

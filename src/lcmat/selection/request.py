@@ -9,7 +9,7 @@ from torch import Tensor
 
 from lcmat.registry import Entry
 from lcmat.selection.budget import BALANCES
-from lcmat.selection.registry import SELECTORS, SelectorFacts, find_score
+from lcmat.selection.registry import SELECTORS, SelectorFacts, facts_of
 from lcmat.types import Array, Signals
 
 
@@ -146,8 +146,7 @@ def check_points(
     Raises:
         ValueError: when something is missing, or the points are not of the same samples.
     """
-    # A method that wraps a score needs what the score needs.
-    facts = find_score(options["score"]).facts if "score" in options else entry.facts
+    facts = facts_of(entry.name, options)
     points = (signals,) if isinstance(signals, Signals) else tuple(signals)
     if not points:
         raise ValueError("expected Signals, got an empty list of them")

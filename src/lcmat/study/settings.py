@@ -14,6 +14,7 @@ from lcmat.data.catalogue import SOURCES
 from lcmat.networks.build import parse as parse_net
 from lcmat.selection import SELECTORS, select
 from lcmat.selection.budget import BALANCES
+from lcmat.selection.registry import facts_of
 from lcmat.types import Data, ImageData, Record, Signals
 
 BUDGETS = ("fraction", "count", "coverage")
@@ -72,7 +73,7 @@ class Settings:
             raise ValueError(f"expected at least 1 epoch for the proxy, got {self.epochs}")
         if self.points and not 1 <= self.points[0] <= self.points[-1] <= self.epochs:
             raise ValueError(f"expected points from 1 to {self.epochs}, the epochs of the proxy, got {self.points}")
-        if len(self.points) > 1 and not entry.facts.several_points:
+        if len(self.points) > 1 and not facts_of(self.method, self.options).several_points:
             raise ValueError(f"{self.method} works with one point of the proxy's path, got {self.points}")
 
     def _check_budget(self) -> None:
@@ -109,12 +110,12 @@ class Settings:
     @property
     def needs_proxy(self) -> bool:
         """Whether the method looks at a model at all."""
-        return not set(SELECTORS.find(self.method).facts.needs) <= {"labels"}
+        return not set(facts_of(self.method, self.options).needs) <= {"labels"}
 
     @property
     def needs_record(self) -> bool:
         """Whether the method wants to know how the proxy did on every sample after every epoch."""
-        return "record" in SELECTORS.find(self.method).facts.needs
+        return "record" in facts_of(self.method, self.options).needs
 
     @property
     def proxy_key(self) -> Hashable:
