@@ -1,7 +1,7 @@
 """Submodular functions of the features alone: no labels and no logits are needed."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -12,7 +12,7 @@ from lcmat.selection.registry import SELECTORS, SelectorFacts
 from lcmat.selection.ties import Picker, Ties
 from lcmat.types import Picks, Signals
 
-ROWS = 8192  # rows turned into double precision at once
+ROWS = 8192  # rows summed in double precision at once
 
 
 @SELECTORS.add(
@@ -94,9 +94,9 @@ def graph_cut(
     directions = _directions(points[0].need("features"))
     n, device = len(directions), directions.device
     picker = Picker(Ties(n, generator, device), given)
-    squares = _per_row(directions, lambda rows: rows.square().sum(1))
+    squares = _squares(directions)
     total = torch.stack([part.sum(0, dtype=torch.float64) for part in torch.split(directions, ROWS)]).sum(0)
-    to_all = (n + _per_row(directions, lambda rows: rows @ total)) / 2
+    to_all = (n + torch.cat([part.double() @ total for part in torch.split(directions, ROWS)])) / 2
     values = trade * to_all - (1 + squares) / 2
     order = torch.empty(count, dtype=torch.int64, device=device)
     gains = torch.empty(count, dtype=torch.float64, device=device)
@@ -151,7 +151,7 @@ def log_determinant(
     directions = _directions(points[0].need("features"))
     n, device = len(directions), directions.device
     picker = Picker(Ties(n, generator, device), given)
-    unexplained = (1 + _per_row(directions, lambda rows: rows.square().sum(1))) / 2
+    unexplained = (1 + _squares(directions)) / 2
     basis = torch.empty(count, directions.shape[1] + 1, dtype=torch.float64, device=device)
     order = torch.empty(count, dtype=torch.int64, device=device)
     gains = torch.empty(count, dtype=torch.float64, device=device)
@@ -173,6 +173,6 @@ def _directions(features: Tensor) -> Tensor:
     return torch.nn.functional.normalize(scaled, dim=1)
 
 
-def _per_row(matrix: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
-    """A function of each row in float64, `[n]`, without a whole copy of the matrix in that type."""
-    return torch.cat([function(part.double()) for part in torch.split(matrix, ROWS)])
+def _squares(directions: Tensor) -> Tensor:
+    """‖u‖², float64, `[n]`: exactly 1 or 0, so that samples that are equally good tie and rounding has no say."""
+    return directions.any(1).double()

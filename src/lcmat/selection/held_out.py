@@ -1,5 +1,7 @@
 """Which samples a method should do well on, when it may be given validation Signals."""
 
+from dataclasses import replace
+
 import torch
 
 from lcmat.types import Signals
@@ -38,6 +40,9 @@ def held_out(signals: Signals) -> Signals:
     for name in ("bias", "regression"):
         if getattr(validation, name) != getattr(signals, name):
             raise ValueError(f"the validation and the training Signals differ in {name}; extract both from one model")
+    # A model's outputs may have been kept in another precision, or on another device.
+    features = validation.need("features").to(signals.need("features").dtype)
+    validation = replace(validation, features=features).to(signals.device)
     if signals.regression:
         return validation
     labels = validation.need("labels")
