@@ -93,3 +93,12 @@ def test_a_test_class_that_training_lacks_is_an_error(tmp_path: Path) -> None:
     write_image_folder(tmp_path / "test", ("cat", "elk"))
     with pytest.raises(ValueError, match=r"unknown label 'elk' of test/elk/0\.png \(test\); known: cat, dog"):
         load(tmp_path)
+
+
+def test_the_order_in_which_files_were_made_does_not_matter(tmp_path: Path) -> None:
+    places = [(label, row) for label in ("cat", "dog") for row in range(3)]
+    for folder, order in (("a", places), ("b", places[::-1])):
+        for label, row in order:
+            write_image(tmp_path / folder / label / f"{row}.png", pixels(6, 6, 3, seed=10 * (label == "dog") + row))
+    a, b = (load(tmp_path / name) for name in "ab")
+    assert (a.train.fingerprint, a.train.names) == (b.train.fingerprint, b.train.names)

@@ -97,6 +97,8 @@ def read_part(shards: Sequence[Shard], columns: Columns, *, resize: int | None) 
     Raises:
         ValueError: for a missing column, label or value, text among the features, or an image that does not decode.
     """
+    if not any(len(shard.table) for shard in shards):
+        raise ValueError(f"expected at least one sample, got none: {shards[0].where} is empty")
     for shard in shards:
         wanted = [columns.label, *([columns.image] if columns.image else columns.features)]
         if missing := [name for name in wanted if name not in shard.table.schema.names]:
@@ -213,8 +215,6 @@ def _feature_matrix(shard: Shard, names: tuple[str, ...]) -> NDArray[np.float32]
         )
     if not names:
         raise ValueError(f"expected feature columns in {shard.where} beside the label, got none")
-    if len(shard.table) == 0:
-        raise ValueError(f"expected at least one sample, got none: {shard.where} is empty")
     columns = [_vectors(shard, name) if _is_vector(kinds[name]) else _numbers(shard, name) for name in names]
     matrix = np.empty((len(shard.table), sum(column.shape[1] for column in columns)), np.float32)
     start = 0

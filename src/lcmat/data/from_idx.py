@@ -97,7 +97,10 @@ def _read_file(path: Path, axes: int) -> NDArray[np.uint8]:
                 raise ValueError(
                     f"expected an IDX file of bytes with {axes} axes in {path}, its start is {start.hex()}"
                 )
-            lengths = np.frombuffer(file.read(4 * axes).ljust(4 * axes, b"\0"), ">u4").tolist()
+            header = file.read(4 * axes)
+            if len(header) < 4 * axes:
+                raise ValueError(f"{path} is damaged: it ends within its header")
+            lengths = np.frombuffer(header, ">u4").tolist()
             size = math.prod(lengths)
             # gzip packs at most 1032 to 1: a header that promises more is refused before memory is taken for it.
             values = np.empty(size if size <= 1100 * path.stat().st_size else 0, np.uint8)
