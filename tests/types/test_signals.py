@@ -1,5 +1,3 @@
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -15,8 +13,7 @@ def make_record(n: int = 3) -> Record:
 
 
 def test_numpy_and_torch_are_the_same() -> None:
-    arrays: dict[str, Any] = {"features": np.ones((3, 4)), "logits": LOGITS.numpy(), "labels": LABELS.numpy()}
-    a = Signals(**arrays)
+    a = Signals(np.ones((3, 4)), LOGITS.numpy(), LABELS.numpy())
     b = Signals(torch.ones(3, 4, dtype=torch.float64), LOGITS, LABELS.int())
     assert a.features is not None
     assert b.features is not None

@@ -4,7 +4,7 @@ import math
 import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
@@ -64,6 +64,20 @@ class Signals:
     validation: "Signals | None" = None
     fingerprint: str = ""
     class_names: tuple[str, ...] = ()
+
+    if TYPE_CHECKING:  # the attributes are tensors, but NumPy arrays may be given
+
+        def __init__(
+            self,
+            features: Array | None = None,
+            logits: Array | None = None,
+            labels: Array | None = None,
+            bias: bool = True,
+            record: Record | None = None,
+            validation: "Signals | None" = None,
+            fingerprint: str = "",
+            class_names: tuple[str, ...] = (),
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         for name in ("features", "logits"):
