@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lcmat.data.pixels import ImageStack
-from lcmat.data.raw import RawPart
+from lcmat.data.raw import Raw, RawPart
 
 _LABEL_NAMES = ("label", "labels", "target", "class", "y")
 _ROW_NAMES = ("id", "index", "unnamed: 0", "__index_level_0__", "")
@@ -89,6 +89,20 @@ def plan(table: pa.Table, where: str, *, label: str | None, image: str | None) -
     names = _features(schema).get(chosen, {}).get("names") or ()
     class_names = tuple(map(str, names)) if isinstance(names, list) else ()
     return Columns(chosen, images[0] if images else None, features, row_names, class_names, tuple(notes))
+
+
+def read(
+    train: Sequence[Shard], test: Sequence[Shard], *, label: str | None, image: str | None, resize: int | None
+) -> Raw:
+    """The rows of the tables of both parts; the first table says what the columns are.
+
+    Raises:
+        ValueError: as `plan` and `read_part` do.
+    """
+    columns = plan(train[0].table, train[0].where, label=label, image=image)
+    fitted, notes = read_part(train, columns, resize=resize)
+    held_out, test_notes = read_part(test, columns, resize=resize) if test else (None, ())
+    return Raw(fitted, held_out, columns.class_names, notes=(*columns.notes, *dict.fromkeys((*notes, *test_notes))))
 
 
 def read_part(shards: Sequence[Shard], columns: Columns, *, resize: int | None) -> tuple[RawPart, tuple[str, ...]]:

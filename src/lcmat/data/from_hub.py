@@ -3,6 +3,7 @@
 import importlib
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,14 +54,12 @@ def read_objects(source: Any, *, label: str | None = None, image: str | None = N
     """Read objects of the `datasets` library; a dictionary's parts are told by their names.
 
     Raises:
-        ValueError: when a dictionary has several parts and none for training, or as `columns.read_part` does.
+        ValueError: when a dictionary has several parts and none for training, or as `columns.read` does.
     """
     train, test, notes = _parts(source)
-    shards = [_shard(part, name) for part, name in ((train, "train"), (test, "test")) if part is not None]
-    plan = columns.plan(shards[0].table, shards[0].where, label=label, image=image)
-    parts = [columns.read_part([shard], plan, resize=resize) for shard in shards]
-    said = dict.fromkeys([*notes, *plan.notes, *(note for _, part_notes in parts for note in part_notes)])
-    return Raw(parts[0][0], parts[1][0] if test is not None else None, plan.class_names, notes=tuple(said))
+    held_out = [_shard(test, "test")] if test is not None else []
+    raw = columns.read([_shard(train, "train")], held_out, label=label, image=image, resize=resize)
+    return replace(raw, notes=(*notes, *raw.notes))
 
 
 def _is(source: object, name: str) -> bool:

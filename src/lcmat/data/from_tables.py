@@ -1,6 +1,7 @@
 """Parquet and CSV: a column of encoded images, or columns of features, and a column of labels."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,12 +55,9 @@ def _read(
 ) -> Raw:
     train_files, test_files, notes = divide(source, suffixes)
     base = source if source.is_dir() else source.parent
-    shards = [[_shard(path, base, open_table) for path in paths] for paths in (train_files, test_files)]
-    plan = columns.plan(shards[0][0].table, shards[0][0].where, label=label, image=image)
-    train, train_notes = columns.read_part(shards[0], plan, resize=resize)
-    test, test_notes = columns.read_part(shards[1], plan, resize=resize) if shards[1] else (None, ())
-    said = dict.fromkeys([*notes, *plan.notes, *train_notes, *test_notes])
-    return Raw(train, test, plan.class_names, notes=tuple(said))
+    train, test = ([_shard(path, base, open_table) for path in paths] for paths in (train_files, test_files))
+    raw = columns.read(train, test, label=label, image=image, resize=resize)
+    return replace(raw, notes=(*notes, *raw.notes))
 
 
 def _shard(path: Path, base: Path, open_table: Callable[[Path], pa.Table]) -> Shard:
