@@ -63,6 +63,25 @@ def gradient_norms(head: Factors) -> Tensor:
     return head.residuals.square().sum(1).sqrt() * head.inputs.square().sum(1).sqrt()
 
 
+def gradient_variances(residuals: Tensor, inputs: Tensor) -> Tensor:
+    """Variance over the samples of each coordinate of the gradient r ⊗ a, `[..., C, d+1]`.
+
+    Var(g) = mean(r² ⊗ a²) − mean(r ⊗ a)², divided by n: a single sample has the variance 0. It can be differentiated.
+
+    Args:
+        residuals: r, `[..., n, C]`; leading axes hold groups of samples.
+        inputs: a, `[..., n, d+1]`.
+
+    Example:
+        >>> import torch
+        >>> gradient_variances(torch.tensor([[1.0], [3.0]]), torch.tensor([[2.0], [2.0]])).tolist()
+        [[4.0]]
+    """
+    n = residuals.shape[-2]
+    mean = residuals.mT @ inputs / n
+    return residuals.square().mT @ inputs.square() / n - mean.square()
+
+
 def hessian_variances(head: Factors) -> Tensor:
     """Variance over the samples of each coordinate of the Hessian diagonal, float64, `[C, d+1]`.
 
