@@ -8,7 +8,8 @@ from torch import Tensor
 
 from lcmat.linear_head import Factors, factors
 from lcmat.selection.distances import Gradients, measure_mean_of_points
-from lcmat.selection.greedy import Purse, facility_location
+from lcmat.selection.greedy import facility_location
+from lcmat.selection.lazy import Purse
 from lcmat.selection.registry import SELECTORS, SelectorFacts
 from lcmat.types import Picks, Signals
 

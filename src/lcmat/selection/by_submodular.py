@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from lcmat.selection.distances import Euclidean, measure_mean_of_points
-from lcmat.selection.greedy import Purse, facility_location
+from lcmat.selection.greedy import facility_location
+from lcmat.selection.lazy import Purse
 from lcmat.selection.registry import SELECTORS, SelectorFacts
 from lcmat.selection.ties import Picker, Ties
 from lcmat.types import Picks, Signals

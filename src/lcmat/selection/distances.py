@@ -10,6 +10,7 @@ from typing import Protocol, TypeAlias
 import torch
 from torch import Tensor
 
+from lcmat import runtime
 from lcmat.linear_head import Factors
 
 Index: TypeAlias = Tensor | slice
@@ -121,9 +122,15 @@ def from_matrix(matrix: Tensor) -> Cached:
     """
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) == 0:
         raise ValueError(f"expected a square matrix of distances, got shape {list(matrix.shape)}")
-    # A few rows at a time stay in the cache for the second look.
-    looks = [(part.sum(1).double(), part.max()) for part in torch.split(matrix, 16)]
-    return Cached(matrix, max(float(largest) for _, largest in looks), torch.cat([sums for sums, _ in looks]))
+
+    def look(part: Tensor) -> tuple[Tensor, Tensor]:
+        # A few rows at a time stay in the cache for the second look.
+        looks = [(few.sum(1).double(), few.max()) for few in torch.split(part, 16)]
+        return torch.cat([sums for sums, _ in looks]), torch.stack([top for _, top in looks]).max()
+
+    with runtime.workers(matrix.device) as workers:
+        sums, tops = zip(*workers.map(look, torch.split(matrix, TILE)), strict=True)
+    return Cached(matrix, float(torch.stack(tops).max()), torch.cat(sums))
 
 
 def measure(pairs: Pairs, *, memory: int) -> Cached | Streamed:
@@ -131,25 +138,31 @@ def measure(pairs: Pairs, *, memory: int) -> Cached | Streamed:
 
     Only the tiles on and above the diagonal are computed; those below mirror them.
     """
-    largest = 0.0
-    matrix: Tensor | None = None
-    sums: Tensor | None = None
-    for rows, columns, tile in _upper_tiles(pairs):
-        if sums is None:
-            sums = torch.zeros(pairs.n, dtype=torch.float64, device=tile.device)
-            if pairs.n * pairs.n * tile.element_size() <= memory:
-                matrix = tile.new_empty(pairs.n, pairs.n)
-        # Single precision serves for a sum over one tile, not for the total.
-        sums[rows] += tile.sum(1).double()
-        if rows != columns:
-            sums[columns] += tile.sum(0).double()
-        largest = max(largest, float(tile.max()))
+    n = pairs.n
+    sample = pairs.block(slice(0, 1), slice(0, 1))
+    matrix = sample.new_empty(n, n) if n * n * sample.element_size() <= memory else None
+    sums = torch.zeros(n, dtype=torch.float64, device=sample.device)
+    largest = sums.new_zeros(())
+
+    def look(place: tuple[slice, slice]) -> tuple[Tensor, Tensor, Tensor]:
+        """Sums over the rows and over the columns of one tile, and its largest value."""
+        rows, columns = place
+        tile = pairs.block(rows, columns)
         if matrix is not None:
             matrix[rows, columns] = tile
             if rows != columns:
                 matrix[columns, rows] = tile.T
-    assert sums is not None  # a group has at least one sample, thus one tile
-    return Streamed(pairs, largest, sums) if matrix is None else Cached(matrix, largest, sums)
+        # Single precision serves for a sum over one tile, not for the total.
+        return tile.sum(1).double(), tile.sum(0).double(), tile.max()
+
+    places = list(_upper_tiles(n))
+    with runtime.workers(sample.device) as workers:
+        for (rows, columns), (over_columns, over_rows, top) in zip(places, workers.map(look, places), strict=True):
+            sums[rows] += over_columns
+            if rows != columns:
+                sums[columns] += over_rows
+            largest = torch.maximum(largest, top)
+    return Streamed(pairs, float(largest), sums) if matrix is None else Cached(matrix, float(largest), sums)
 
 
 def measure_mean_of_points(points: Sequence[Pairs], *, memory: int) -> Cached | Streamed:
@@ -285,10 +298,8 @@ class Divergences:
         return total.mul_(0.5).clamp_(min=0).masked_fill_(itself, 0.0)
 
 
-def _upper_tiles(pairs: Pairs) -> Iterator[tuple[slice, slice, Tensor]]:
-    starts = range(0, pairs.n, TILE)
-    for i in starts:
-        for j in starts:
-            if j >= i:
-                rows, columns = slice(i, min(i + TILE, pairs.n)), slice(j, min(j + TILE, pairs.n))
-                yield rows, columns, pairs.block(rows, columns)
+def _upper_tiles(n: int) -> Iterator[tuple[slice, slice]]:
+    """Rows and columns of the tiles on and above the diagonal."""
+    for i in range(0, n, TILE):
+        for j in range(i, n, TILE):
+            yield slice(i, min(i + TILE, n)), slice(j, min(j + TILE, n))

@@ -8,31 +8,18 @@ F is monotone and submodular, so the greedy set of k points has F(S) ≥ (1 − 
 Fisher, 1978). Ties fall to the sample that comes first in a seeded permutation.
 """
 
-import heapq
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from lcmat.runtime import one_thread
-from lcmat.selection.distances import Cached, Distances, Rows
+from lcmat.selection.distances import Distances, Rows
+from lcmat.selection.lazy import Purse, pick_lazily
 from lcmat.selection.ties import Ties
 from lcmat.types import Picks
 
-BATCH = 8  # candidates looked at again together at first: most picks need no more
-LARGE_BATCH = 128  # and at most, once the smaller ones did not settle the pick: enough work for all threads
 PLAIN_LIMIT = 2**28  # pairs up to which a GPU re-evaluates every candidate at every pick
-
-
-@dataclass(frozen=True, eq=False)
-class Purse:
-    """What each sample costs, float64 and above 0, `[n]`, and how much may be spent in all."""
-
-    costs: Tensor
-    budget: float
 
 
 def facility_location(
@@ -80,14 +67,16 @@ def facility_location(
     if lazy is None:
         lazy = device.type == "cpu" or distances.n**2 > PLAIN_LIMIT or purse is not None
     start = [] if given is None else given.tolist()
-    if purse is not None:
+
+    def enough(totals: list[float]) -> bool:
+        return coverage is not None and len(totals) > 0 and 1 - totals[-1] / (totals[0] or 1.0) >= coverage
+
+    if lazy:
         runs = [
-            _pick_lazily(distances, count, permutation, coverage, start, (costs, purse))
-            for costs in (purse.costs, torch.ones_like(purse.costs))
+            pick_lazily(distances, count, permutation, start=start, enough=enough, purse=purse, per_cost=per_cost)
+            for per_cost in ([False] if purse is None else [True, False])
         ]
         order, totals = min(runs, key=lambda run: float(run[1][-1]) if len(run[1]) else math.inf)
-    elif lazy:
-        order, totals = _pick_lazily(distances, count, permutation, coverage, start)
     else:
         order, totals = _pick_plainly(distances, count, permutation, start)
     covered = _coverage(totals)
@@ -176,99 +165,3 @@ def _pick_plainly(distances: Distances, count: int, permutation: Tensor, start: 
 def _gains(distances: Distances, current: Tensor, candidates: Tensor) -> Tensor:
     """How much each candidate would take off L, `[b]`."""
     return torch.sub(current, distances.of(candidates)).clamp_(min=0).sum(1)
-
-
-def _pick_lazily(
-    distances: Distances,
-    count: int,
-    permutation: Tensor,
-    coverage: float | None,
-    start: list[int],
-    spending: tuple[Tensor, Purse] | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Only gains that could still win are computed anew; picks and L after each.
-
-    A gain never grows, so an old one bounds the new one from above: once the best bound is of this round, it is the
-    best gain. With spending, gains are divided by the first of its two and the purse says what can be paid.
-    """
-    n = distances.n
-    evaluate = _Evaluator(distances)
-    order = list(start)
-    totals = [evaluate.accept(pick) for pick in start]
-    divisors = [1.0] * n if spending is None else spending[0].tolist()
-    prices = [0.0] * n if spending is None else spending[1].costs.tolist()
-    left = (0.0 if spending is None else spending[1].budget) - sum(prices[pick] for pick in start)
-    # (−bound, place in the permutation, candidate): the heap's smallest entry is the next to look at.
-    bounds = (n * distances.largest - distances.sums).tolist()
-    taken = set(start)
-    heap = [(-bounds[c] / divisors[c], place, c) for place, c in enumerate(permutation.tolist()) if c not in taken]
-    heapq.heapify(heap)
-    fresh = [0] * n  # how many picks there were when a candidate's bound was computed
-    with _calm_threads() as threads:
-        for t in range(len(start), count):
-            if coverage is not None and totals and 1 - totals[-1] / (totals[0] or 1.0) >= coverage:
-                break
-            batch = BATCH
-            while heap and (fresh[heap[0][2]] != t or prices[heap[0][2]] > left):
-                stale: list[tuple[float, int, int]] = []
-                while heap and len(stale) < batch and (fresh[heap[0][2]] != t or prices[heap[0][2]] > left):
-                    entry = heapq.heappop(heap)
-                    if prices[entry[2]] <= left:  # else it can never be paid again
-                        stale.append(entry)
-                threads(batch)
-                gains = evaluate([candidate for _, _, candidate in stale])
-                batch = min(2 * batch, LARGE_BATCH)
-                for (_, place, candidate), gain in zip(stale, gains, strict=True):
-                    fresh[candidate] = t
-                    heapq.heappush(heap, (-gain / divisors[candidate], place, candidate))
-            if not heap:
-                break
-            _, _, pick = heapq.heappop(heap)
-            order.append(pick)
-            left -= prices[pick]
-            totals.append(evaluate.accept(pick))
-    device = permutation.device
-    return (
-        torch.tensor(order, dtype=torch.int64, device=device),
-        torch.tensor(totals, dtype=torch.float64, device=device),
-    )
-
-
-class _Evaluator:
-    """The running minimum of the distances to the picks, and gains against it, in buffers made once."""
-
-    def __init__(self, distances: Distances) -> None:
-        self.distances = distances
-        self.device = distances.sums.device
-        self.buffer: Tensor | None = None
-        sample = distances.of(torch.zeros(1, dtype=torch.int64, device=self.device))
-        self.current = torch.full_like(sample[0], distances.largest)
-        if isinstance(distances, Cached):
-            self.buffer = sample.new_empty(LARGE_BATCH, distances.n)
-
-    def __call__(self, candidates: list[int]) -> list[float]:
-        indices = torch.tensor(candidates, dtype=torch.int64, device=self.device)
-        if self.buffer is None:
-            rows = self.distances.of(indices)
-        else:
-            assert isinstance(self.distances, Cached)
-            rows = self.buffer[: len(candidates)]
-            torch.index_select(self.distances.matrix, 0, indices, out=rows)
-        gains: list[float] = torch.sub(self.current, rows, out=rows).clamp_(min=0).sum(1).tolist()
-        return gains
-
-    def accept(self, pick: int) -> float:
-        """Take the pick and say what L is now."""
-        row = self.distances.of(torch.tensor([pick], device=self.device))[0]
-        torch.minimum(self.current, row, out=self.current)
-        return float(self.current.sum(dtype=torch.float64))
-
-
-@contextmanager
-def _calm_threads() -> Iterator[Callable[[int], None]]:
-    """Give small batches one thread, large ones all: in short operations a pool mostly waits for itself."""
-    before = torch.get_num_threads()
-    try:
-        yield lambda batch: torch.set_num_threads(before if batch >= 32 else 1)
-    finally:
-        torch.set_num_threads(before)

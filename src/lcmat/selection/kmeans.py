@@ -1,10 +1,13 @@
 """k-means: Lloyd's algorithm from a seeded k-means++ start, in memory that does not grow with n × k."""
 
 import math
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+
+from lcmat.runtime import one_thread
 
 BLOCK = 2**24  # numbers in the largest temporary: 64 MB in single precision
 ENOUGH = 1e-4  # stop once a round takes off no more than this share of the inertia
@@ -49,7 +52,9 @@ def k_means(features: Tensor, k: int, *, generator: torch.Generator, iterations:
     if not 0 < k <= len(features):
         raise ValueError(f"expected 1 to {len(features)} clusters of {len(features)} samples, got {k}")
     centred = features - features.mean(0)  # around the mean, fewer digits cancel
-    centres = centred[_plus_plus(centred, k, generator)]
+    # The start is many short operations, for which a second thread is a hindrance until they are long.
+    with one_thread() if centred.numel() < BLOCK else nullcontext():
+        centres = centred[_plus_plus(centred, k, generator)]
     before = math.inf
     for _ in range(iterations):
         owner, squares = _nearest(centred, centres)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from lcmat import runtime, seeding
 from lcmat.registry import Entry
-from lcmat.selection.greedy import Purse
+from lcmat.selection.lazy import Purse
 from lcmat.selection.registry import SelectorFacts
 from lcmat.types import Picks, Signals, Subset
 
