@@ -19,7 +19,7 @@ LAYERS = [
     {"training", "signals"},
     {"report"},
     {"selection"},
-    {"evaluation"},
+    {"evaluation", "dynamic", "continual"},
     {"study"},
     {"cli"},
     {"__main__"},
