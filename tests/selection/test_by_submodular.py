@@ -1,5 +1,6 @@
 """Facility location, graph cut and log-determinant against their set functions."""
 
+import math
 from collections.abc import Callable
 from functools import partial
 from itertools import combinations
@@ -107,6 +108,27 @@ def test_facility_location_stops_at_a_coverage_and_takes_several_points() -> Non
     assert 1 < len(covered) < 50
     points = [Signals(features=features), Signals(features=_features(50, seed=1))]
     assert len(lcmat.select(points, "facility-location", count=5)) == 5
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_coverage_takes_no_more_samples_than_its_bound(seed: int) -> None:
+    # At most 1 + m ln(Q/δ) after the first pick p: m is the fewest that reach Q together with p, δ is what was missing
+    # before the last pick (Wolsey, 1982).
+    features = _features(12, seed)
+    distances = torch.cdist(features, features, compute_mode="donot_use_mm_for_euclid_dist")
+    coverage = 0.75
+    picks = list(lcmat.select(Signals(features=features), "facility-location", coverage=coverage, seed=seed))
+    first = picks[0]
+    start = cover_loss(distances, [first])
+
+    def missing(chosen: list[int]) -> float:
+        return coverage * start - (start - cover_loss(distances, [first, *chosen]))
+
+    others = [j for j in range(12) if j != first]
+    fewest = next(m for m in range(1, 12) if min(missing(list(c)) for c in combinations(others, m)) <= 0)
+    before_the_last = missing(picks[1:-1])
+    assert before_the_last > 0
+    assert len(picks) - 1 <= 1 + fewest * math.log(coverage * start / before_the_last) + 1e-9
 
 
 @pytest.mark.parametrize("method", ["facility-location", "graph-cut"])  # log-determinant's first picks tie
