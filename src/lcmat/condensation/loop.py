@@ -1,0 +1,212 @@
+"""The one loop of condensation: draw, look with a network, compare, move the samples, train the network."""
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from lcmat import augment, networks, seeding
+from lcmat.condensation import views
+from lcmat.condensation.plan import Plan
+from lcmat.condensation.samples import RealSamples, first_samples, pixel_bounds
+from lcmat.condensation.views import View
+from lcmat.training import precision as number_formats
+from lcmat.training.step import GraphStep
+from lcmat.types import Data, ImageData
+from lcmat.types.formation import decode
+
+# Steps after which losses are read at the earliest where a network is drawn anew more often than that.
+SHORTEST_BLOCK = 20
+# A learned label begins as softmax of this for its own class: nearly, but not quite, the hard label.
+_FIRST_MARK = 5.0
+# Synthetic samples that one training step of a network takes at most, as in the code of DC.
+_LARGEST_SYNTHETIC_BATCH = 256
+
+
+class Loop:
+    """A condensation under way.
+
+    Attributes:
+        stored: the synthetic samples, normalised, `[K, per_class, ...]`.
+        marks: logarithms of learned labels, `[K, per_class·f², C]`, or None.
+        optimiser: of both.
+        networks_drawn: how many networks there have been.
+        generators: of everything random in a step, on the device.
+    """
+
+    def __init__(self, data: Data, plan: Plan, device: torch.device, *, precision: str, graph: bool) -> None:
+        self.data, self.plan, self.recipe, self.device = data, plan, plan.recipe, device
+        self.precision = precision
+        self.real = RealSamples(data, device)
+        self.bounds = pixel_bounds(data, device)
+        self.classes = torch.tensor(plan.classes, device=device)
+        self.operations: tuple[str, ...] = ()
+        if isinstance(data, ImageData):
+            self.operations = augment.parse_operations(self.recipe.augmentation, flip=data.flip)
+        first = first_samples(
+            data, self.classes.cpu(), plan.per_class, start=self.recipe.start, factor=plan.factor, seed=plan.seed
+        )
+        self.stored = first.to(device).requires_grad_()
+        self.labels = functional.one_hot(self.classes, len(data.class_names)).float()[:, None]
+        decoded = plan.per_class * plan.factor**2
+        self.marks: Tensor | None = None
+        if self.recipe.learn_labels:
+            self.marks = (_FIRST_MARK * self.labels).repeat(1, decoded, 1).requires_grad_()
+        self.learned = [self.stored] if self.marks is None else [self.stored, self.marks]
+        self.optimiser = _make_optimiser(self.learned, plan, device)
+        self.generators = {
+            name: seeding.generator(plan.seed, "condensation", name, device=device) for name in ("matching", "training")
+        }
+        self.networks_drawn = 0
+        self.net = networks.build(plan.net, data, seed=seeding.derive(plan.seed, "condensation", "network", 0))
+        self.net.to(device).train()
+        self.layers = []
+        if self.recipe.looks_at == "gradients" and self.recipe.objective is not None:
+            self.layers = views.matched_layers(self.net, head=self.recipe.match_head)
+        self.network_optimiser = torch.optim.SGD(
+            self.net.parameters(),
+            lr=self.recipe.network_lr,
+            momentum=self.recipe.network_momentum,
+            weight_decay=self.recipe.network_decay,
+        )
+        self._match: Callable[[int], Tensor] = lambda _: self.match()
+        self._train: Callable[[int], Tensor] = lambda _: self.train_network()
+        if graph and device.type == "cuda":
+            self._match = GraphStep(self._match, [self.generators["matching"]])
+            self._train = GraphStep(self._train, [self.generators["training"]])
+
+    @property
+    def block(self) -> int:
+        """Steps between two looks at the losses; each block begins with a new network."""
+        return self.recipe.period * max(1, SHORTEST_BLOCK // self.recipe.period)
+
+    def run_block(self, steps: int) -> Iterator[Tensor]:
+        """Some steps, beginning with a new network; gives the loss of each, on the device."""
+        for index in range(steps):
+            place = index % self.recipe.period
+            if place == 0 and self.recipe.looks_at != "inputs":
+                self.renew()
+            yield self._match(0)
+            # A network that is about to be replaced needs no training.
+            if self.recipe.follow and self.recipe.network_steps and place < self.recipe.period - 1:
+                self._train(0)
+        self.clamp()
+
+    def renew(self) -> None:
+        """Draw the network's weights anew, in place, so that a captured graph finds them."""
+        seed = seeding.derive(self.plan.seed, "condensation", "network", self.networks_drawn)
+        self.net.load_state_dict(networks.build(self.plan.net, self.data, seed=seed).state_dict())
+        for state in self.network_optimiser.state.values():
+            if state.get("momentum_buffer") is not None:
+                state["momentum_buffer"].zero_()
+        self.networks_drawn += 1
+
+    @torch.no_grad()
+    def clamp(self) -> None:
+        """Bring pixels back to their range."""
+        if self.bounds is not None:
+            self.stored.copy_(torch.minimum(torch.maximum(self.stored, self.bounds[0]), self.bounds[1]))
+
+    def match(self) -> Tensor:
+        """One step of the samples: Σ over classes of the objective, differentiated and followed downhill."""
+        objective, recipe = self.recipe.objective, self.recipe
+        assert objective is not None
+        # Numbers are drawn for all classes, so that a shard of the classes sees what the whole would see.
+        everyone, draws = len(self.data.class_names), self.generators["matching"]
+        numbers = torch.rand(everyone, recipe.real_batch, generator=draws, device=self.device)
+        change = augment.draw(self.operations, everyone, generator=draws, device=self.device, single=recipe.single)
+        rows = self._synthetic_rows()
+        total = torch.zeros((), device=self.device)
+        gradients: list[Tensor] = []
+        for first in range(0, len(self.classes), self.plan.together):
+            part = slice(first, first + self.plan.together)
+            classes = self.classes[part]
+            inputs, targets = self._synthetic(part, rows)
+            real = self.real.of_classes(classes, numbers[classes])
+            if self.operations:
+                own = change.take(classes)
+                inputs, real = (own(batch.flatten(0, 1)).unflatten(0, batch.shape[:2]) for batch in (inputs, real))
+            labels = self.labels[part].expand(-1, recipe.real_batch, -1)
+            first_view = self._look(real, labels, differentiable=False)
+            value = objective(first_view, self._look(inputs, targets, differentiable=True)).sum()
+            found = torch.autograd.grad(value, self.learned)
+            gradients = [a + b for a, b in zip(gradients, found, strict=True)] if gradients else list(found)
+            total = total + value.detach()
+        for learned, gradient in zip(self.learned, gradients, strict=True):
+            learned.grad = gradient
+        self.optimiser.step()
+        return total
+
+    def train_network(self) -> Tensor:
+        """Train the network on the real or the synthetic samples for as many steps as the recipe says."""
+        recipe, draws = self.recipe, self.generators["training"]
+        # CutMix covers parts of the images already.
+        operations = tuple(name for name in self.operations if name != "cutout" or not recipe.cutmix)
+        loss = torch.zeros((), device=self.device)
+        for _ in range(recipe.network_steps):
+            inputs, targets = self._training_batch()
+            if operations:
+                once = augment.draw(operations, len(inputs), generator=draws, device=self.device, single=recipe.single)
+                inputs = once(inputs)
+            if recipe.cutmix and isinstance(self.data, ImageData):
+                inputs, targets = augment.cutmix(inputs, targets, probability=recipe.cutmix, generator=draws)
+            with number_formats.autocast(self.precision, self.device):
+                logits = self.net(inputs)
+            loss = functional.cross_entropy(logits.float(), targets)
+            loss.backward()
+            self.network_optimiser.step()
+            self.network_optimiser.zero_grad()
+        return loss.detach()
+
+    def _training_batch(self) -> tuple[Tensor, Tensor]:
+        """Samples and distributions over the classes for one training step of the network."""
+        draws = self.generators["training"]
+        if self.recipe.follow == "real":
+            inputs, labels = self.real.of_all(self.recipe.network_batch, draws)
+            return inputs, functional.one_hot(labels, len(self.data.class_names)).float()
+        inputs, targets = (part.detach().flatten(0, 1) for part in self._synthetic(slice(None), None))
+        if len(inputs) > _LARGEST_SYNTHETIC_BATCH:
+            rows = torch.rand(len(inputs), generator=draws, device=self.device).argsort()[:_LARGEST_SYNTHETIC_BATCH]
+            inputs, targets = inputs[rows], targets[rows]
+        return inputs, targets
+
+    def _synthetic_rows(self) -> Tensor | None:
+        """Which decoded samples of each class take part in a step, `[K, b]`; None for all of them."""
+        count = self.plan.per_class * self.plan.factor**2
+        if count <= self.recipe.synthetic_batch:
+            return None
+        shape = (len(self.data.class_names), count)
+        order = torch.rand(shape, generator=self.generators["matching"], device=self.device).argsort(1)
+        return order[self.classes, : self.recipe.synthetic_batch]
+
+    def _synthetic(self, part: slice, rows: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Decoded samples of some classes with their labels, `[K, b, ...]` and `[K, b, C]`."""
+        stored = self.stored[part]
+        inputs = decode(stored.flatten(0, 1), self.plan.factor).unflatten(0, (len(stored), -1))
+        if self.marks is None:
+            targets = self.labels[part].expand(-1, inputs.shape[1], -1)
+        else:
+            targets = self.marks[part].softmax(-1)
+        if rows is None:
+            return inputs, targets
+        own, chosen = torch.arange(len(stored), device=self.device)[:, None], rows[part]
+        return inputs[own, chosen], targets[own, chosen]
+
+    def _look(self, inputs: Tensor, targets: Tensor, *, differentiable: bool) -> View:
+        if self.recipe.looks_at == "inputs":
+            return View(inputs, targets)
+        if self.recipe.looks_at == "features":
+            return views.view_features(
+                self.net, inputs, targets, differentiable=differentiable, precision=self.precision
+            )
+        return views.view_gradients(
+            self.net, self.layers, inputs, targets, differentiable=differentiable, precision=self.precision
+        )
+
+
+def _make_optimiser(learned: list[Tensor], plan: Plan, device: torch.device) -> torch.optim.Optimizer:
+    recipe = plan.recipe
+    if recipe.optimizer == "adam":
+        return torch.optim.Adam(learned, lr=recipe.lr, capturable=device.type == "cuda")
+    return torch.optim.SGD(learned, lr=recipe.lr, momentum=recipe.momentum)
