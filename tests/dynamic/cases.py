@@ -27,6 +27,6 @@ def train_epoch(model: nn.Module, data: FeatureData, sampler: Sampler, batch_siz
         losses = losses_of(model, data, rows)
         sampler.record(rows, losses)
         optimizer.zero_grad()
-        (losses * sampler.weights(rows)).mean().backward()  # type: ignore[no-untyped-call]
+        (losses * sampler.weights(rows)).mean().backward()
         optimizer.step()
     return visited

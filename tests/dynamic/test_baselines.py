@@ -64,7 +64,7 @@ def test_infobatch_keeps_the_full_gradient_in_expectation() -> None:
 
     def gradient(rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
         model.zero_grad()
-        (losses_of(model, data, rows) * weights).sum().backward()  # type: ignore[no-untyped-call]
+        (losses_of(model, data, rows) * weights).sum().backward()
         return torch.cat([model.get_parameter(name).grad.flatten().double() for name in names])  # type: ignore[union-attr]
 
     everything = torch.arange(60)

@@ -10,6 +10,7 @@ import typer
 
 from lcmat.cli.catalogue import list_names
 from lcmat.cli.demo import demo
+from lcmat.cli.dynamic import dynamic
 from lcmat.cli.evaluate import evaluate, report
 from lcmat.cli.folders import export, show
 from lcmat.cli.parsing import WrongUseError
@@ -33,6 +34,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo,
     "select": select,
     "evaluate": evaluate,
+    "dynamic": dynamic,
     "list": list_names,
     "show": show,
     "export": export,

@@ -62,6 +62,12 @@ class Batches:
         if self._stream is not None:
             self._stream.order = order
 
+    def reweigh(self, weights: Tensor) -> None:
+        """Replace the weights of the samples' losses, `[n]`, where there were some."""
+        if self._weights is None:
+            raise ValueError("these batches were made without weights; give some, such as ones, to change them later")
+        self._weights.copy_(weights)
+
     def stage(self, start: int, stop: int) -> None:
         """Put the rows from `start` to `stop` of the epoch's order into the buffers."""
         self._rows[: stop - start].copy_(self._order[start:stop])

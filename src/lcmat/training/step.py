@@ -27,7 +27,10 @@ class PlainStep:
         classes: int,
         precision: str,
         device: torch.device,
+        losses: Tensor | None = None,
     ) -> None:
+        """Put the parts together; `losses` is a buffer that gets the loss of each sample, before weights."""
+        self._losses = losses
         self._model = model
         self._optimiser = optimiser
         self._batches = batches
@@ -42,6 +45,8 @@ class PlainStep:
             logits = self._model(inputs)
         check_logits(logits, size, self._classes)
         losses = nn.functional.cross_entropy(full_type(logits), labels, reduction="none")
+        if self._losses is not None:
+            self._losses[:size].copy_(losses.detach())
         loss = (losses if weights is None else losses * weights).mean()
         loss.backward()
         self._optimiser.step()

@@ -1,0 +1,74 @@
+"""`lcmat dynamic`: static and dynamic selection side by side."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lcmat.cli import parsing
+from lcmat.cli.progress import Progress, say
+
+
+def dynamic(
+    data: Annotated[str, typer.Argument(metavar="DATA", help="What to train on; `lcmat list` says what it may be.")],
+    methods: Annotated[
+        str,
+        typer.Option(
+            help="Selectors, static:SELECTOR, random, random:replacement, infobatch, full; with commas between."
+        ),
+    ] = "static:lcmat-s,lcmat-s,craig,random,infobatch,full",
+    fraction: Annotated[str, typer.Option(help="Share of the data in an epoch, or several: 0.05,0.1.")] = "0.1",
+    every: Annotated[str, typer.Option(help="Epochs between two choices, or several: 1,5,20.")] = "5",
+    pool: Annotated[
+        str, typer.Option(help="Choose from a random pool of this share, or several: 0.2,1; 1 is everything.")
+    ] = "1",
+    warmup: Annotated[int, typer.Option(help="First epochs of dynamic selectors that visit everything.")] = 0,
+    weighted: Annotated[str, typer.Option(help="Selectors whose weights go into the loss: craig,gradmatch.")] = "",
+    net: Annotated[str, typer.Option(help="The network; one that suits the data if not given.")] = "",
+    epochs: Annotated[int, typer.Option(help="Epochs of each training.")] = 200,
+    seeds: Annotated[int, typer.Option(help="Runs of each arm.")] = 3,
+    lr: Annotated[float, typer.Option(help="Highest learning rate; it falls along a cosine.")] = 0.1,
+    batch_size: Annotated[int, typer.Option(help="Samples in a step.")] = 128,
+    out: Annotated[Path, typer.Option(help="Folder for records and report.")] = Path("runs/dynamic"),
+    device: Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1; a GPU if there is one.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print rows, records and protocol as JSON.")] = False,
+) -> None:
+    """Train with subsets chosen once and chosen anew, and compare accuracy and seconds.
+
+    Trainings are recorded one by one: the same command again goes on with what is missing.
+    """
+    from lcmat import files
+    from lcmat.data import load
+    from lcmat.dynamic import compare
+    from lcmat.study.pipeline import Machine
+    from lcmat.study.settings import default_net
+
+    with parsing.as_wrong_use():
+        machine = Machine(device)
+        fractions = parsing.numbers("--fraction", fraction, float)
+        turns = parsing.numbers("--every", every, int)
+        pools = [None if share == 1 else share for share in parsing.numbers("--pool", pool, float)]
+    splits = load(data)
+    say(splits.summary())
+    with Progress() as progress:
+        study = compare(
+            splits,
+            methods=parsing.names(methods),
+            fractions=fractions,
+            every=turns,
+            pools=pools,
+            warmup=warmup,
+            weighted=parsing.names(weighted),
+            net=net or default_net(splits.train),
+            epochs=epochs,
+            seeds=range(seeds),
+            lr=lr,
+            batch_size=batch_size,
+            records=out / "records.jsonl",
+            device=machine.device,
+            progress=lambda done, total, _: progress("training", done, total),
+        )
+    page = study.save_html(out / "report.html")
+    files.write_json(out / "study.json", study.as_dict())
+    typer.echo(json.dumps(study.as_dict(), ensure_ascii=False) if as_json else f"{study.table()}\nreport: {page}")
