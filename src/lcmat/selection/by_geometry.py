@@ -154,9 +154,10 @@ def prototypes(points: Sequence[Signals], count: int, *, generator: torch.Genera
     if iterations < 1:
         raise ValueError(f"expected iterations of 1 or more, got {iterations}")
     features = points[0].need("features")
-    clusters = k_means(features, count, generator=generator, iterations=iterations)
-    nearest_first = Ties(len(features), generator, features.device).descending(-clusters.squares)
+    shuffled = torch.randperm(len(features), generator=generator, device=generator.device).to(features.device)
+    clusters = k_means(features[shuffled], count, generator=generator, iterations=iterations)
+    nearest_first = torch.sort(clusters.squares, stable=True).indices
     by_cluster = nearest_first[torch.sort(clusters.owner[nearest_first], stable=True).indices]
     members = by_cluster[clusters.sizes.cumsum(0) - clusters.sizes]  # the first, hence nearest, of each cluster
     sizes = torch.sort(clusters.sizes, descending=True, stable=True)
-    return Picks(members[sizes.indices], weigh=lambda k: sizes.values[:k].double())
+    return Picks(shuffled[members[sizes.indices]], weigh=lambda k: sizes.values[:k].double())
