@@ -18,13 +18,13 @@ LAYERS = [
     {"data", "networks"},
     {"training", "signals"},
     {"report"},
-    {"selection"},
-    {"evaluation", "dynamic", "continual"},
+    {"selection", "condensation"},
+    {"evaluation", "landscape", "dynamic", "continual"},
     {"study"},
     {"cli"},
     {"__main__"},
 ]
-FORBIDDEN = {"selection": {"data", "networks"}}
+FORBIDDEN = {"selection": {"data", "networks", "condensation"}}
 
 MODULES = {
     path.relative_to(SOURCE): ast.parse(path.read_text(encoding="utf-8"))
