@@ -24,7 +24,7 @@ from samples import digits_like, vectors
         ({"lr": float("nan")}, "learning rate lr above 0, got nan"),
         ({"momentum": 1.0}, "momentum in [0, 1), got 1.0"),
         ({"weight_decay": -1.0}, "weight_decay of at least 0, got -1.0"),
-        ({"schedule": "linear"}, "schedule to be 'constant' or 'cosine', got 'linear'"),
+        ({"schedule": "linear"}, "schedule to be 'constant' or 'cosine' or 'drops', got 'linear'"),
         ({"optimizer": "lion"}, "optimizer to be 'sgd' or 'adam', got 'lion'"),
         ({"snapshots": (1, 2)}, "snapshots of epochs from 0 to 1, got [2]"),
         ({"precision": "fp8"}, "precision of auto, float32, tf32, bf16, got 'fp8'"),

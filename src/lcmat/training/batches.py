@@ -1,7 +1,10 @@
 """The samples of a training, on the device: whole where they fit, else brought batch by batch."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from lcmat import augment, runtime
 from lcmat.training.inputs import Normaliser
@@ -28,6 +31,9 @@ class Batches:
         generator: torch.Generator,
         device: torch.device,
         resident: bool | None = None,
+        operations: Sequence[str] = (),
+        cutmix: float = 0.0,
+        targets: Tensor | None = None,
     ) -> None:
         """Prepare the buffers.
 
@@ -41,6 +47,9 @@ class Batches:
             device: that trains.
             resident: whether the samples are on the device as a whole; None: where they take less than half of what
                 is free, or the device is the CPU.
+            operations: of DSA, drawn for each image and applied to normalised images.
+            cutmix: the probability that a batch of images is mixed.
+            targets: distributions over the classes instead of the labels, `[n, C]`, or None.
         """
         stored = data.inputs
         if resident is None:
@@ -49,7 +58,11 @@ class Batches:
         self._generator = generator
         self._padding = min(stored.shape[-2:]) // 8 if augmented and isinstance(data, ImageData) else 0
         self._flip = augmented and isinstance(data, ImageData) and data.flip
-        self._labels = data.labels.to(device)
+        self._operations = tuple(operations) if isinstance(data, ImageData) else ()
+        self._cutmix = cutmix if isinstance(data, ImageData) else 0.0
+        if self._cutmix and targets is None:
+            targets = functional.one_hot(data.labels, len(data.class_names)).float()
+        self._labels = (data.labels if targets is None else targets).to(device)
         self._weights = None if weights is None else weights.to(device)
         self._rows = torch.zeros(largest, dtype=torch.int64, device=device)
         self._order = self._rows
@@ -75,7 +88,7 @@ class Batches:
             self._stream.stage(start, stop)
 
     def take(self, size: int) -> tuple[Tensor, Tensor, Tensor | None]:
-        """The staged batch: inputs, labels, and weights if there are any."""
+        """The staged batch: inputs, labels (classes, or distributions over them), and weights if there are any."""
         rows = self._rows[:size]
         stored = self._stream.buffer[:size] if self._stream is not None else self.stored[rows]
         if self._padding:
@@ -83,7 +96,12 @@ class Batches:
         if self._flip:
             stored = augment.random_flip(stored, generator=self._generator)
         weights = None if self._weights is None else self._weights[rows]
-        return self._normalise(stored), self._labels[rows], weights
+        inputs, labels = self._normalise(stored), self._labels[rows]
+        if self._operations:
+            inputs = augment.draw(self._operations, size, generator=self._generator, device=inputs.device)(inputs)
+        if self._cutmix:
+            inputs, labels = augment.cutmix(inputs, labels, probability=self._cutmix, generator=self._generator)
+        return inputs, labels, weights
 
 
 class _Stream:

@@ -18,7 +18,7 @@ from lcmat.training.inference import evaluating, outputs
 from lcmat.training.inputs import Normaliser
 from lcmat.training.log import TrainingLog
 from lcmat.training.optimiser import Optimiser, rate_at
-from lcmat.training.settings import Plan, Settings, check_data, describe, relative_weights
+from lcmat.training.settings import Plan, Settings, check_data, describe, dsa_operations, relative_weights, soft_targets
 from lcmat.training.state import TrainingState, state_on_cpu
 from lcmat.training.step import GraphStep, PlainStep
 from lcmat.types import Data, Record
@@ -39,7 +39,9 @@ def train(
     optimizer: str = "sgd",
     weights: Tensor | None = None,
     seed: int = 0,
-    augment: bool = True,
+    augment: bool | str = True,
+    cutmix: float = 0.0,
+    targets: Tensor | None = None,
     snapshots: Sequence[int] = (),
     record: bool = False,
     checkpoint: str | Path | None = None,
@@ -65,11 +67,14 @@ def train(
         momentum: of SGD.
         nesterov: whether the momentum is Nesterov's; without momentum it means nothing.
         weight_decay: added to the gradient as weight_decay·w, for SGD and Adam.
-        schedule: 'constant', or 'cosine' to 10⁻⁴ over all steps.
+        schedule: 'constant', 'cosine' to 10⁻⁴ over all steps, or 'drops': times 0.2 after 2/3 and 5/6 of them.
         optimizer: 'sgd' or 'adam'.
         weights: of the samples' losses, `[n]`, ≥ 0; scaled to mean 1.
         seed: of weights, order, augmentation and dropout, each with a generator of its own.
-        augment: crop images reflected outwards by size // 8, and flip them where `data.flip` allows.
+        augment: crop images reflected outwards by size // 8, and flip them where `data.flip` allows; or the
+            operations of DSA by name, such as 'color_crop_flip', drawn for each image.
+        cutmix: probability that a batch of images is mixed by CutMix.
+        targets: distributions over the classes to train on instead of the labels, `[n, C]`.
         snapshots: epochs after which the weights are kept; 0 is before the first step.
         record: whether to keep, after every epoch, if each sample is classified rightly and how probable its class is.
         checkpoint: a folder; a killed training goes on from there, and a finished one is read from it.
@@ -102,16 +107,18 @@ def train(
         snapshots=tuple(sorted(set(snapshots))),
         record=record,
         precision=number_formats.resolve(precision, place),
+        cutmix=cutmix,
     )
     check_data(data)
     loss_weights = relative_weights(weights, len(data))
-    config = describe(net, data, loss_weights, settings, place)
+    soft = soft_targets(targets, data)
+    config = describe(net, data, loss_weights, settings, place, soft)
     with (
         seeding.isolated(seed, "training", device=place),
         number_formats.float32_products(settings.precision, place),
         torch.cuda.device(place) if place.type == "cuda" else nullcontext(),
     ):
-        training = _Training(net, data, loss_weights, settings, config, place, graph=graph)
+        training = _Training(net, data, loss_weights, settings, config, place, targets=soft, graph=graph)
         return training.run(checkpoint, progress)
 
 
@@ -127,6 +134,7 @@ class _Training:
         config: dict[str, Any],
         device: torch.device,
         *,
+        targets: Tensor | None,
         graph: bool,
     ) -> None:
         self.data, self.settings, self.config, self.device = data, settings, config, device
@@ -145,9 +153,12 @@ class _Training:
             weights,
             normalise=normalise,
             largest=max(stop - start for start, stop in self.plan.bounds),
-            augmented=settings.augment,
+            augmented=settings.augment is True,
             generator=self.state.augmentation,
             device=device,
+            operations=dsa_operations(settings, data),
+            cutmix=settings.cutmix,
+            targets=targets,
         )
         plain = PlainStep(
             model,

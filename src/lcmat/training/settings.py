@@ -11,10 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from lcmat import files, runtime
+from lcmat.augment import parse_operations
 from lcmat.training.inputs import batch_bounds
 from lcmat.types import Data, FeatureData, ImageData
 
-SCHEDULES = ("constant", "cosine")
+SCHEDULES = ("constant", "cosine", "drops")
 OPTIMIZERS = ("sgd", "adam")
 
 
@@ -32,10 +33,11 @@ class Settings:
     schedule: str
     optimizer: str
     seed: int
-    augment: bool
+    augment: bool | str
     snapshots: tuple[int, ...]
     record: bool
     precision: str
+    cutmix: float = 0.0
 
     def __post_init__(self) -> None:
         if (self.epochs is None) == (self.steps is None):
@@ -50,6 +52,10 @@ class Settings:
             raise ValueError(f"expected a momentum in [0, 1), got {self.momentum}")
         if not (math.isfinite(self.weight_decay) and self.weight_decay >= 0):
             raise ValueError(f"expected a weight_decay of at least 0, got {self.weight_decay}")
+        if not 0 <= self.cutmix <= 1:
+            raise ValueError(f"expected a probability cutmix in [0, 1], got {self.cutmix}")
+        if isinstance(self.augment, str):
+            parse_operations(self.augment)
         for name, valid in (("schedule", SCHEDULES), ("optimizer", OPTIMIZERS)):
             if getattr(self, name) not in valid:
                 raise ValueError(f"expected {name} to be {' or '.join(map(repr, valid))}, got {getattr(self, name)!r}")
@@ -121,8 +127,36 @@ def relative_weights(weights: Tensor | None, n: int) -> Tensor | None:
     return (values / values.mean()).float()
 
 
+def dsa_operations(settings: Settings, data: Data) -> tuple[str, ...]:
+    """The operations of DSA that the settings name, without mirroring where the data does not allow it."""
+    if isinstance(settings.augment, bool):
+        return ()
+    return parse_operations(settings.augment, flip=not isinstance(data, ImageData) or data.flip)
+
+
+def soft_targets(targets: Tensor | None, data: Data) -> Tensor | None:
+    """Distributions over the classes, float32 on the CPU.
+
+    Raises:
+        ValueError: unless there is one for each sample.
+    """
+    if targets is None:
+        return None
+    values, shape = torch.as_tensor(targets).detach().cpu().float(), (len(data), len(data.class_names))
+    if values.shape != shape:
+        raise ValueError(f"expected targets of shape {list(shape)}, a row for each sample, got {list(values.shape)}")
+    if not torch.isfinite(values).all() or values.min() < 0 or (values.sum(1) - 1).abs().max() > 1e-3:
+        raise ValueError("expected targets as distributions: values of at least 0 that sum to 1 in each row")
+    return values
+
+
 def describe(
-    net: str | nn.Module, data: Data, weights: Tensor | None, settings: Settings, device: torch.device
+    net: str | nn.Module,
+    data: Data,
+    weights: Tensor | None,
+    settings: Settings,
+    device: torch.device,
+    targets: Tensor | None = None,
 ) -> dict[str, Any]:
     """The training in JSON values: network, data, weights, settings, versions and kind of device."""
     versions = runtime.versions()
@@ -132,6 +166,7 @@ def describe(
         "normalisation": [list(data.mean), list(data.std)],
         "flip": isinstance(data, ImageData) and data.flip,
         "weights": None if weights is None else files.fingerprint(weights),
+        "targets": None if targets is None else files.fingerprint(targets),
         **asdict(settings),
         "snapshots": list(settings.snapshots),
         "device": device.type,

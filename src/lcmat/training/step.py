@@ -44,7 +44,10 @@ class PlainStep:
         with number_formats.autocast(self._precision, self._device):
             logits = self._model(inputs)
         check_logits(logits, size, self._classes)
-        losses = nn.functional.cross_entropy(full_type(logits), labels, reduction="none")
+        logits = full_type(logits)
+        if labels.is_floating_point():
+            labels = labels.to(logits.dtype)
+        losses = nn.functional.cross_entropy(logits, labels, reduction="none")
         if self._losses is not None:
             self._losses[:size].copy_(losses.detach())
         loss = (losses if weights is None else losses * weights).mean()
