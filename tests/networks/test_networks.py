@@ -6,7 +6,7 @@ from torch import nn
 
 from lcmat import networks
 from lcmat.networks import NETS, build, find_head
-from lcmat.networks.registry import Classifier
+from lcmat.networks.registry import Classifier, GlobalAverage
 from lcmat.types import ImageData
 from samples import digits_like, same_state, vectors
 
@@ -20,22 +20,75 @@ def parameters(net: nn.Module) -> int:
     return sum(weight.numel() for weight in net.parameters())
 
 
+def outline(spec: str, size: int, classes: int, channels: int = 3) -> Classifier:
+    """The network without memory for its weights."""
+    data = blank(size, channels, classes)
+    with torch.device("meta"):
+        net = build(spec, data)
+    assert isinstance(net, Classifier)
+    return net
+
+
 @pytest.mark.parametrize(
     ("spec", "size", "classes", "count"),
     [
-        ("resnet18", 32, 10, 11_173_962),  # CIFAR form
+        # The form for CIFAR, as the networks' authors or the usual re-implementations count it.
+        ("resnet18", 32, 10, 11_173_962),
         ("resnet18", 63, 10, 11_173_962),
-        ("resnet18", 224, 1000, 11_689_512),  # ImageNet form
-        ("convnet", 32, 10, 320_010),  # Dataset Condensation with Gradient Matching
+        ("resnet34", 32, 10, 21_282_122),
+        ("resnet10", 32, 10, 1_228_970),
+        ("resnet10:width=64", 32, 10, 4_903_242),
+        ("vgg16", 32, 10, 14_728_266),
+        ("inception-v3", 32, 10, 21_806_058),
+        ("wrn-16-8", 32, 10, 10_961_370),
+        ("densenet121", 32, 10, 6_956_298),
+        ("convnet", 32, 10, 320_010),
+        # The form for ImageNet.
+        ("resnet18", 224, 1000, 11_689_512),
+        ("resnet34", 224, 1000, 21_797_672),
+        ("resnet10:width=64", 224, 1000, 5_418_792),
+        ("vgg16", 224, 1000, 138_365_992),
+        ("inception-v3", 299, 1000, 23_834_568),  # without the auxiliary head's 3,326,696
+        ("densenet121", 224, 1000, 7_978_856),
     ],
 )
 def test_parameter_counts_are_the_published_ones(spec: str, size: int, classes: int, count: int) -> None:
-    assert parameters(build(spec, blank(size, 3, classes))) == count
+    assert parameters(outline(spec, size, classes)) == count
 
 
-@pytest.mark.parametrize("spec", ["resnet18", "convnet:width=8", "convnet:width=8,depth=5", "mlp:width=8"])
-@pytest.mark.parametrize(("size", "channels"), [(8, 1), (9, 3), (28, 1), (33, 3), (64, 4)])
-def test_every_size_and_number_of_channels_trains(spec: str, size: int, channels: int) -> None:
+def test_resnet10_has_the_weights_of_a_formula() -> None:
+    def block(before: int, after: int) -> int:
+        shortcut = before * after + 2 * after if before != after else 0
+        return 9 * before * after + 9 * after * after + 4 * after + shortcut
+
+    stem, head = 9 * 3 * 32 + 2 * 32, 256 * 10 + 10
+    assert parameters(outline("resnet10", 32, 10)) == stem + head + sum(
+        map(block, (32, 32, 64, 128), (32, 64, 128, 256))
+    )
+
+
+LARGE_NETS = ("resnet18", "resnet34", "resnet10", "vgg16", "inception-v3", "wrn-16-8", "densenet121")
+
+
+@pytest.mark.parametrize("spec", [*LARGE_NETS, "convnet", "mlp"])
+@pytest.mark.parametrize(("size", "channels"), [(8, 1), (9, 3), (28, 1), (63, 3), (64, 1)])
+def test_every_size_and_number_of_channels_fits(spec: str, size: int, channels: int) -> None:
+    net = outline(spec, size, 7, channels)
+    inputs = torch.empty(2, channels, size, size, device="meta")
+    assert net(inputs).shape == (2, 7)
+    assert net.features(inputs).shape == (2, net.head.in_features)
+
+
+@pytest.mark.parametrize(
+    ("spec", "size", "channels"),
+    [
+        *((spec, 8, 1) for spec in LARGE_NETS),
+        *((spec, size, 3) for spec in ("resnet10", "convnet:width=8", "convnet:width=8,depth=5") for size in (8, 33)),
+        ("resnet10", 64, 4),
+        ("mlp:width=8", 9, 3),
+    ],
+)
+def test_a_step_reaches_every_weight(spec: str, size: int, channels: int) -> None:
     net = build(spec, blank(size, channels, 7))
     assert isinstance(net, Classifier)
     inputs = torch.randn(2, channels, size, size)
@@ -48,6 +101,31 @@ def test_every_size_and_number_of_channels_trains(spec: str, size: int, channels
     assert features.ndim == 2
     torch.testing.assert_close(net.head(features), net(inputs))
     assert find_head(net) == ("head", net.head)
+
+
+@pytest.mark.parametrize(
+    ("spec", "size", "kind", "left"),
+    [
+        ("vgg16", 8, nn.MaxPool2d, 3),
+        ("vgg16", 16, nn.MaxPool2d, 4),
+        ("vgg16", 32, nn.MaxPool2d, 5),
+        ("vgg16", 63, nn.MaxPool2d, 5),
+        ("densenet121", 8, nn.AvgPool2d, 3),
+        ("densenet121", 32, nn.AvgPool2d, 3),
+    ],
+)
+def test_pools_drop_out_where_the_map_is_used_up(spec: str, size: int, kind: type[nn.Module], left: int) -> None:
+    assert sum(isinstance(part, kind) for part in outline(spec, size, 2).modules()) == left
+
+
+@pytest.mark.parametrize(("size", "last"), [(8, 2), (12, 1), (32, 6), (63, 14)])
+def test_inception_reduces_its_map_as_long_as_three_pixels_are_left(size: int, last: int) -> None:
+    net = outline("inception-v3", size, 2)
+    seen: list[int] = []
+    average = next(part for part in net.modules() if isinstance(part, GlobalAverage))
+    average.register_forward_hook(lambda _, inputs, __: seen.append(inputs[0].shape[-1]))
+    net(torch.empty(2, 3, size, size, device="meta"))
+    assert seen == [last]
 
 
 def test_small_maps_are_not_pooled_to_a_single_pixel() -> None:
@@ -114,7 +192,7 @@ def test_a_module_is_taken_as_it_is() -> None:
 
 
 def test_every_network_is_described() -> None:
-    assert set(networks.nets()) == {entry.name for entry in NETS} == {"resnet18", "convnet", "mlp"}
+    assert set(networks.nets()) == {entry.name for entry in NETS} == {*LARGE_NETS, "convnet", "mlp"}
     assert "width=128" in networks.nets()["convnet"]
 
 

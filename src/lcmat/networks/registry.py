@@ -8,6 +8,9 @@ from torch import Tensor, nn
 
 from lcmat.registry import Registry
 
+# From this size on a network has the stem it was published with for ImageNet, below it the form for CIFAR.
+LARGE_IMAGE = 64
+
 
 class Classifier(nn.Module):
     """A network in two parts: `body` gives the features, `head` the logits.
@@ -31,6 +34,14 @@ class Classifier(nn.Module):
         """The logits, `[n, C]`."""
         logits: Tensor = self.head(self.features(inputs))
         return logits
+
+
+class GlobalAverage(nn.Module):
+    """The mean over all pixels of a map."""
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Maps `[n, channels, h, w]` -> `[n, channels]`."""
+        return inputs.mean((2, 3))
 
 
 @dataclass(frozen=True)

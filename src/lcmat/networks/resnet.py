@@ -5,10 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from lcmat.networks.registry import NETS, Classifier, NetworkFacts
-
-# From this size on the usual stem (7 × 7, stride 2, max-pool) is used, below it the form for CIFAR (3 × 3, no pool).
-LARGE_IMAGE = 64
+from lcmat.networks.registry import LARGE_IMAGE, NETS, Classifier, GlobalAverage, NetworkFacts, check_sizes
 
 
 class BasicBlock(nn.Module):
@@ -32,14 +29,6 @@ class BasicBlock(nn.Module):
         return torch.relu(self.norm2(self.convolution2(inner)) + self.shortcut(inputs))
 
 
-class GlobalAverage(nn.Module):
-    """The mean over all pixels of a map."""
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        """Maps `[n, channels, h, w]` -> `[n, channels]`."""
-        return inputs.mean((2, 3))
-
-
 @NETS.add(
     "resnet18",
     "ResNet-18 for images: the CIFAR form below 64 pixels, the usual stem from 64 on",
@@ -50,33 +39,64 @@ def resnet18(shape: tuple[int, ...], classes: int) -> Classifier:
     return basic_resnet(shape, classes, blocks=(2, 2, 2, 2))
 
 
-def basic_resnet(shape: tuple[int, ...], classes: int, *, blocks: Sequence[int]) -> Classifier:
-    """A residual network of basic blocks in four stages of 64, 128, 256 and 512 channels.
+@NETS.add(
+    "resnet34",
+    "ResNet-34 for images: the CIFAR form below 64 pixels, the usual stem from 64 on",
+    facts=NetworkFacts(images_only=True),
+)
+def resnet34(shape: tuple[int, ...], classes: int) -> Classifier:
+    """ResNet-34: 21,282,122 parameters for 3 × 32 × 32 and 10 classes, 21,797,672 for 3 × 224 × 224 and 1,000."""
+    return basic_resnet(shape, classes, blocks=(3, 4, 6, 3))
+
+
+@NETS.add(
+    "resnet10",
+    "ResNet-10 for images, as narrow as the condensation papers test it on CIFAR; width=64 is as wide as ResNet-18",
+    facts=NetworkFacts(images_only=True),
+)
+def resnet10(shape: tuple[int, ...], classes: int, *, width: int = 32) -> Classifier:
+    """ResNet-10 with batch norm: 1,228,970 parameters for 3 × 32 × 32 and 10 classes.
+
+    With a width of 64 it has 5,418,792 for 3 × 224 × 224 and 1,000 classes.
+
+    Args:
+        shape: of one sample, (channels, height, width).
+        classes: number of logits.
+        width: channels of the first of four stages; each further one has twice as many.
+    """
+    check_sizes(width=width)
+    return basic_resnet(shape, classes, blocks=(1, 1, 1, 1), width=width)
+
+
+def basic_resnet(shape: tuple[int, ...], classes: int, *, blocks: Sequence[int], width: int = 64) -> Classifier:
+    """A residual network of basic blocks in four stages.
 
     Args:
         shape: of one sample, (channels, height, width).
         classes: number of logits.
         blocks: basic blocks in each stage.
+        width: channels of the first stage; each further one has twice as many.
     """
-    channels, height, width = shape
-    layers = _large_stem(channels) if min(height, width) >= LARGE_IMAGE else _small_stem(channels)
-    last = 64
+    channels, *size = shape
+    layers = large_stem(channels, width) if min(size) >= LARGE_IMAGE else _small_stem(channels, width)
+    last = width
     for stage, count in enumerate(blocks):
         for block in range(count):
             stride = 2 if stage > 0 and block == 0 else 1
-            layers.append(BasicBlock(last, 64 << stage, stride))
-            last = 64 << stage
+            layers.append(BasicBlock(last, width << stage, stride))
+            last = width << stage
     return Classifier(nn.Sequential(*layers, GlobalAverage()), last, classes)
 
 
-def _small_stem(channels: int) -> list[nn.Module]:
-    return [nn.Conv2d(channels, 64, 3, 1, 1, bias=False), nn.BatchNorm2d(64), nn.ReLU()]
+def _small_stem(channels: int, width: int) -> list[nn.Module]:
+    return [nn.Conv2d(channels, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU()]
 
 
-def _large_stem(channels: int) -> list[nn.Module]:
+def large_stem(channels: int, width: int) -> list[nn.Module]:
+    """The stem for ImageNet, which quarters the map."""
     return [
-        nn.Conv2d(channels, 64, 7, 2, 3, bias=False),
-        nn.BatchNorm2d(64),
+        nn.Conv2d(channels, width, 7, 2, 3, bias=False),
+        nn.BatchNorm2d(width),
         nn.ReLU(),
         nn.MaxPool2d(3, 2, 1),
     ]
