@@ -57,7 +57,7 @@ def ccs(
         [0, 1, 2]
     """
     if not 0 <= cutoff < 1:
-        raise ValueError(f"expected a cutoff of at least 0 and below 1, got {cutoff}; the paper uses 0 to 0.5")
+        raise ValueError(f"expected a cutoff of at least 0 and below 1, got {cutoff}; 0.3 is usual for a tenth")
     if strata < 1:
         raise ValueError(f"expected strata of 1 or more, got {strata}; the paper uses 50")
     n = points[0].n
