@@ -7,7 +7,7 @@ from lcmat.evaluation.plan import Entry
 from lcmat.report import Block, Gallery, Pictures, Strip, Text
 from lcmat.report.pictures import first_of_class, tile_bytes
 from lcmat.report.wording import percent
-from lcmat.types import ImageData, Splits
+from lcmat.types import ImageData, Splits, SyntheticSet
 
 PER_CLASS = 10
 CLASSES = 20
@@ -34,15 +34,20 @@ def _strips(train: ImageData, entry: Entry, classes: int, most: int) -> tuple[St
     subset = entry.first
     if subset is None:
         return ()
-    labels = train.labels[subset.indices]
+    if isinstance(subset, SyntheticSet):
+        images, labels, origins = subset.rounded().inputs, subset.labels, None
+    else:
+        images, labels, origins = train.images[subset.indices], train.labels[subset.indices], subset.indices
     strips = []
     for index, name in enumerate(train.class_names[:classes]):
-        rows = subset.indices[first_of_class(labels, index, most)]
+        rows = first_of_class(labels, index, most)
         picked = int((labels == index).sum())
         note = f"{picked:,}" if picked == len(rows) else f"{len(rows)} of {picked:,}"
         shown = "all shown" if picked == len(rows) else f"the first {len(rows)} shown"
-        alt = f"{entry.name}, class {name}: {picked:,} picked, {shown}, rows {', '.join(map(str, rows.tolist()))}"
-        strips.append(Strip(name, note, train.images[rows], alt))
+        alt = f"{entry.name}, class {name}: {picked:,} {'made' if origins is None else 'picked'}, {shown}"
+        if origins is not None:
+            alt += f", rows {', '.join(map(str, origins[rows].tolist()))}"
+        strips.append(Strip(name, note, images[rows], alt))
     return tuple(strips)
 
 

@@ -10,6 +10,7 @@ from lcmat.evaluation.plan import FULL, Entry, class_counts
 from lcmat.evaluation.rows import NUMERIC, Row, texts
 from lcmat.report import Bar, Block, Bullets, Code, Curves, Facts, Forest, Page, Point, Section, Series, Table, Text
 from lcmat.report.wording import in_words, listed, percent, points, score, seconds, span
+from lcmat.types import SyntheticSet
 
 if TYPE_CHECKING:
     from lcmat.evaluation.result import Report
@@ -127,6 +128,11 @@ def _which_seed(report: "Report") -> str:
 
 
 def _usage(report: "Report", chosen: list[Entry], folders: Mapping[str, str | Path]) -> Iterator[Block]:
+    if any(isinstance(entry.first, SyntheticSet) for entry in chosen):
+        yield Text("A synthetic set holds its own samples; a subset is applied to the data that it was selected from.")
+        lines = ["import lcmat", "", "tiny = lcmat.SyntheticSet.load('PATH/OF/THE/SET')"]
+        yield Code("\n".join([*lines, "tiny.dataset()  # a torch Dataset of normalised samples and labels"]))
+        return
     yield Text("A subset holds the rows that are kept. It is applied to the data that it was selected from, no other.")
     names = [name for name in folders if any(entry.name == name for entry in chosen)]
     where = [str(folders[name]) for name in names] or ["PATH/OF/THE/SUBSET"]
@@ -145,7 +151,8 @@ def _methods(chosen: list[Entry]) -> Facts:
         subsets = list(dict.fromkeys(subset for subset in entry.by_seed.values() if subset is not None))
         first = subsets[0]
         options = ", ".join(f"{name}={value!r}" for name, value in first.options.items()) or "no options"
-        seeds = f"selection seed{'s' if len(subsets) > 1 else ''} {listed([str(subset.seed) for subset in subsets])}"
+        kind = "condensation" if isinstance(first, SyntheticSet) else "selection"
+        seeds = f"{kind} seed{'s' if len(subsets) > 1 else ''} {listed([str(subset.seed) for subset in subsets])}"
         items.append((f"{entry.name}, {percent(entry.fraction)}", f"{first.method} ({options}), {seeds}"))
     return Facts(tuple(items))
 

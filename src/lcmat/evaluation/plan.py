@@ -8,7 +8,7 @@ import torch
 
 from lcmat.report.wording import listed, percent
 from lcmat.selection import random_like
-from lcmat.types import Splits, Subset
+from lcmat.types import Reduced, Splits, SyntheticSet
 
 UNIFORM = "uniform"
 FULL = "full"
@@ -25,7 +25,7 @@ class Entry:
         name: of the method, or of the baseline.
         size: how many samples are kept.
         fraction: their share of the data.
-        by_seed: the subset for each training seed; None stands for all the data.
+        by_seed: the subset or synthetic set for each training seed; None stands for all the data.
         shared: whether one subset serves several seeds.
         weighted: whether its weights are used in the loss.
         baseline: name of the entry of the same size that it is compared with, or empty.
@@ -35,7 +35,7 @@ class Entry:
     name: str
     size: int
     fraction: float
-    by_seed: Mapping[int, Subset | None]
+    by_seed: Mapping[int, Reduced | None]
     shared: bool = False
     weighted: bool = False
     baseline: str = ""
@@ -47,14 +47,14 @@ class Entry:
         return f"{self.name}, {percent(self.fraction)} ({self.size:,} samples)"
 
     @property
-    def first(self) -> Subset | None:
+    def first(self) -> Reduced | None:
         """The subset of the first seed."""
         return next(iter(self.by_seed.values()))
 
 
 def make_plan(
     data: Splits,
-    subsets: Mapping[str, Subset | Sequence[Subset]],
+    subsets: Mapping[str, Reduced | Sequence[Reduced]],
     *,
     seeds: Sequence[int],
     baseline: bool,
@@ -83,28 +83,34 @@ def make_plan(
     return tuple(sorted(entries, key=lambda entry: entry.size))
 
 
-def class_counts(subset: Subset | None, data: Splits) -> tuple[int, ...]:
+def class_counts(subset: Reduced | None, data: Splits) -> tuple[int, ...]:
     """How many samples of each class are kept; of all the data for None."""
+    if isinstance(subset, SyntheticSet):
+        return subset.per_class
     labels = data.train.labels if subset is None else data.train.labels[subset.indices]
     return tuple(torch.bincount(labels, minlength=len(data.train.class_names)).tolist())
 
 
-def _as_list(name: str, given: Subset | Sequence[Subset]) -> list[Subset]:
-    found = [given] if isinstance(given, Subset) else list(given)
+def _as_list(name: str, given: Reduced | Sequence[Reduced]) -> list[Reduced]:
+    found = [given] if isinstance(given, Reduced) else list(given)
     for subset in found:
-        if not isinstance(subset, Subset):
-            raise TypeError(f"expected a Subset or a list of them under {name!r}, got {type(subset).__name__}")
+        if not isinstance(subset, Reduced):
+            raise TypeError(
+                f"expected a Subset or a list of them under {name!r} (or a SyntheticSet), got {type(subset).__name__}"
+            )
     if not found:
         raise ValueError(f"expected at least one subset under {name!r}, got an empty list")
     return found
 
 
 def _pair(
-    name: str, given: Sequence[Subset], data: Splits, seeds: Sequence[int], weighted: Collection[str]
+    name: str, given: Sequence[Reduced], data: Splits, seeds: Sequence[int], weighted: Collection[str]
 ) -> Iterator[Entry]:
     """One entry for each size: training seed i gets the subset of seed i, or the only one."""
-    by_size: dict[int, list[Subset]] = {}
+    by_size: dict[int, list[Reduced]] = {}
     for subset in given:
+        if name in weighted and isinstance(subset, SyntheticSet):
+            raise ValueError(f"weighted= names {name!r}, but a synthetic set has no weights")
         try:
             subset.apply(data.train)
         except ValueError as error:
@@ -124,8 +130,8 @@ def _pair(
         )
 
 
-def _by_seed(name: str, size: int, alike: Iterable[Subset], seeds: Sequence[int]) -> dict[int, Subset]:
-    found: dict[int, Subset] = {}
+def _by_seed(name: str, size: int, alike: Iterable[Reduced], seeds: Sequence[int]) -> dict[int, Reduced]:
+    found: dict[int, Reduced] = {}
     for subset in alike:
         if subset.seed in found:
             raise ValueError(

@@ -4,7 +4,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,42 +14,31 @@ from lcmat import files, networks, runtime, seeding, training
 from lcmat.evaluation.plan import UNIFORM, Entry, class_counts, make_plan
 from lcmat.evaluation.result import Report
 from lcmat.evaluation.rows import make_rows
-from lcmat.training import precision
-from lcmat.types import ImageData, Splits, Subset
+from lcmat.evaluation.settings import (
+    Settings,
+    choose_protocol,
+    describe_augmentation,
+    describe_labels,
+    make_settings,
+)
+from lcmat.types import Reduced, Splits, Subset, SyntheticSet
 from lcmat.version import __version__
 
 Progress = Callable[[int, int, str], None]
 
 
-@dataclass(frozen=True)
-class Settings:
-    """All that a training depends on, beside its data, its network and its seed."""
-
-    epochs: int | None
-    steps: int | None
-    batch_size: int
-    lr: float
-    schedule: str
-    optimizer: str
-    device: str
-    precision: str
-    momentum: float = 0.9
-    nesterov: bool = True
-    weight_decay: float = 5e-4
-    augment: bool = True
-
-
 def evaluate(
     data: Splits,
-    subsets: Mapping[str, Subset | Sequence[Subset]],
+    subsets: Mapping[str, Reduced | Sequence[Reduced]],
     *,
     nets: str | Sequence[str] = ("resnet18",),
     epochs: int | None = None,
     steps: int | None = None,
     seeds: Sequence[int] = range(6),
-    batch_size: int = 128,
-    lr: float = 0.1,
-    schedule: str = "cosine",
+    protocol: str = "auto",
+    batch_size: int | None = None,
+    lr: float | None = None,
+    schedule: str | None = None,
     optimizer: str = "sgd",
     baseline: bool = True,
     full: bool = False,
@@ -66,14 +55,16 @@ def evaluate(
 
     Args:
         data: what the subsets were selected from, and the test set.
-        subsets: name -> subset, or several of different seeds or sizes.
+        subsets: name -> subset or synthetic set, or several of different seeds or sizes.
         nets: the networks to train, such as 'resnet18' or 'convnet:width=32'.
-        epochs: passes over each subset; 200 when neither epochs nor steps are given.
+        epochs: passes over each subset; 200 when neither epochs nor steps are given, 1,000 for condensed sets.
         steps: optimiser steps instead, the same number for every size.
         seeds: one run for each.
-        batch_size: of the training.
-        lr: the (highest) learning rate.
-        schedule: of the learning rate.
+        protocol: 'selection', 'condensation', or 'auto': that of condensation for all sets where a synthetic one is
+            among them. What is given beside it takes the place of its own settings.
+        batch_size: of the training; 128, or 64 for condensed sets.
+        lr: the (highest) learning rate; 0.1, or 0.01.
+        schedule: of the learning rate; 'cosine', or 'drops'.
         optimizer: 'sgd' or 'adam'.
         baseline: whether random sets of the same size and class counts are drawn beside the subsets, a new one for
             each seed; where `subsets` has a 'uniform' of a size, that one is used.
@@ -89,7 +80,7 @@ def evaluate(
     Raises:
         ValueError: for a subset of other data, no subsets, repeated seeds or networks, an unknown network, or both
             epochs and steps.
-        TypeError: for a value that is no subset.
+        TypeError: for a value that is no subset or synthetic set.
     """
     nets = _distinct("networks", [nets] if isinstance(nets, str) else nets)
     seeds = _distinct("seeds", seeds)
@@ -99,15 +90,15 @@ def evaluate(
     if records is not None and Path(records).is_dir():
         raise ValueError(f"expected a file for the records, but {records} is a folder; name a file such as x.jsonl")
     place = runtime.pick_device(device)
-    settings = Settings(
-        epochs=200 if epochs is None and steps is None else epochs,
+    settings = make_settings(
+        choose_protocol(protocol, subsets),
+        place,
+        epochs=epochs,
         steps=steps,
         batch_size=batch_size,
         lr=lr,
         schedule=schedule,
         optimizer=optimizer,
-        device=place.type,
-        precision=precision.resolve("auto", place),
     )
     for net in nets:  # a wrong name must not come to light after hours of training the others
         networks.build(net, data.train)
@@ -159,7 +150,7 @@ def _run(
 def _describe_cell(data: Splits, entry: Entry, net: str, seed: int, settings: Settings) -> dict[str, Any]:
     """All that decides what a training gives; its digest tells whether it has been done already."""
     subset = entry.by_seed[seed]
-    parts = [] if subset is None else [subset.indices, *([subset.weights] if entry.weighted else [])]
+    parts = [] if subset is None else _content(subset, weighted=entry.weighted)
     decisive = {
         "data": data.train.fingerprint,
         "test": data.test.fingerprint,
@@ -173,6 +164,14 @@ def _describe_cell(data: Splits, entry: Entry, net: str, seed: int, settings: Se
     key = hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
     selection = {} if subset is None else {"method": subset.method, "selection_seed": subset.seed}
     return {"key": key, "name": entry.name, "size": entry.size, "fraction": entry.fraction, **selection, **decisive}
+
+
+def _content(chosen: Reduced, *, weighted: bool) -> list[torch.Tensor]:
+    """The tensors that decide what is trained on."""
+    if isinstance(chosen, Subset):
+        return [chosen.indices, *([chosen.weights] if weighted else [])]
+    data = chosen.data()
+    return [data.inputs, data.labels, *([] if chosen.soft is None else [chosen.soft])]
 
 
 def _train_cell(
@@ -194,9 +193,11 @@ def _train_cell(
         weight_decay=settings.weight_decay,
         schedule=settings.schedule,
         optimizer=settings.optimizer,
-        weights=subset.weights if entry.weighted and subset is not None else None,
+        weights=subset.weights if entry.weighted and isinstance(subset, Subset) else None,
+        targets=subset.soft if isinstance(subset, SyntheticSet) else None,
         seed=seeding.derive(seed, "evaluation", "training", net),
         augment=settings.augment,
+        cutmix=settings.cutmix,
         device=device,
         precision=settings.precision,
     )
@@ -214,9 +215,6 @@ def _protocol(
     weighted: Sequence[str],
     entries: Sequence[Entry],
 ) -> dict[str, Any]:
-    augmentation = "none"
-    if settings.augment and isinstance(data.train, ImageData):
-        augmentation = "random crop and flip" if data.train.flip else "random crop"
     names = list(dict.fromkeys(entry.name for entry in entries))
     return {
         "data": data.name,
@@ -226,7 +224,7 @@ def _protocol(
         "trained on": names,
         "networks": list(nets),
         "accuracy": "on the test set after the last epoch",
-        "labels": "hard",
+        "labels": describe_labels(entries),
         "budget": f"{settings.epochs:,} epochs" if settings.steps is None else f"{settings.steps:,} steps",
         "batch size": settings.batch_size,
         "optimizer": settings.optimizer,
@@ -235,7 +233,7 @@ def _protocol(
         "momentum": settings.momentum,
         "Nesterov": settings.nesterov,
         "weight decay": settings.weight_decay,
-        "augmentation": augmentation,
+        "augmentation": describe_augmentation(settings, data),
         "weights in the loss": list(weighted),
         "seeds": list(seeds),
         "pairing": "under one seed and network, initialisation and training stream are the same for all subsets",
@@ -261,10 +259,10 @@ def _notes(data: Splits, entries: Sequence[Entry], runs: int, nets: int) -> list
     if shared:
         notes.append(
             f"{'; '.join(shared)}: {runs} trainings on one subset; the interval shows training noise only, "
-            "not what another proxy would have picked."
+            "not what another proxy or condensation would have given."
         )
     if unproven:
-        notes.append(f"{'; '.join(unproven)}: no fingerprint proves that this was selected from this data.")
+        notes.append(f"{'; '.join(unproven)}: no fingerprint proves that this was made from this data.")
     if unequal:
         notes.append(f"{'; '.join(unequal)}: the class counts differ from those of the {UNIFORM} set that was given.")
     comparisons = nets * sum(bool(entry.baseline) for entry in entries)
