@@ -1,6 +1,7 @@
 """Choosing the samples to keep, from Signals alone."""
 
 from lcmat.selection import (  # each registers its methods
+    automatic,
     by_chance,
     by_coverage,
     by_curvature,
@@ -18,6 +19,7 @@ from lcmat.selection.registry import SELECTORS, SelectorFacts, selectors
 __all__ = [
     "SELECTORS",
     "SelectorFacts",
+    "automatic",
     "by_chance",
     "by_coverage",
     "by_curvature",

@@ -57,6 +57,7 @@ class Cut:
     order: Tensor
     gains: Tensor | None = None
     weights: Tensor | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -141,11 +142,16 @@ class Run:
         mixed = torch.sort(rank, stable=True).indices
         rows = [group.members[cut.order].cpu() for group, cut in zip(groups, cuts, strict=True)]
         indices = torch.cat(rows)[mixed]
-        gains = [cut.gains.cpu() for cut in cuts if cut.gains is not None]
+        filled = [cut for cut in cuts if len(cut.order)]
+        gains = [cut.gains.cpu() for cut in filled if cut.gains is not None]
+        weighted = self.entry.facts.weighted
+        weights = _weights(groups, cuts, signals.n)[mixed] if weighted else _equal(len(indices), signals.n)
         return Subset(
             indices=indices,
-            weights=_weights(cuts, signals.n)[mixed],
-            gains=torch.cat(gains)[mixed] if gains else None,
+            weights=_weights(groups, cuts, signals.n)[mixed]
+            if self.entry.facts.weighted
+            else _equal(len(indices), signals.n),
+            gains=torch.cat(gains)[mixed] if len(gains) == len(filled) else None,
             method=self.entry.name,
             options=dict(self.options),
             seed=self.seed,
@@ -153,9 +159,9 @@ class Run:
             per_class=_per_class(signals, indices),
             class_names=signals.class_names,
             fingerprint=signals.fingerprint,
-            weighted=self.entry.facts.weighted,
+            weighted=weighted,
             balance="none" if signals.labels is None or signals.regression else balance,
-            notes=_notes(signals, groups, sizes),
+            notes=tuple(dict.fromkeys(cut.note for cut in cuts if cut.note)) + _notes(signals, groups, sizes),
             versions=runtime.versions(),
         )
 
@@ -167,15 +173,23 @@ def _or_none(given: Tensor) -> Tensor | None:
 def _cut(picks: Picks, count: int) -> Cut:
     gains = None if picks.gains is None else picks.gains[:count].double()
     weights = None if picks.weigh is None or count == 0 else picks.weigh(count)
-    return Cut(picks.order[:count], gains, weights)
+    return Cut(picks.order[:count], gains, weights, picks.note)
 
 
-def _weights(cuts: Sequence[Cut], n: int) -> Tensor:
-    """The methods' weights or equal ones, scaled to sum to n: a class without a pick leaves its weight to others."""
-    found = [cut.weights.double().cpu() for cut in cuts if cut.weights is not None]
-    weights = torch.cat(found) if found else torch.ones(sum(len(cut.order) for cut in cuts), dtype=torch.float64)
+def _weights(groups: Sequence[Group], cuts: Sequence[Cut], n: int) -> Tensor:
+    """The method's weights, scaled to sum to n: a class without a pick leaves its weight to the others."""
+    parts = [
+        _equal(len(cut.order), len(group)) if cut.weights is None else cut.weights.double().cpu()
+        for group, cut in zip(groups, cuts, strict=True)
+    ]
+    weights = torch.cat(parts)
     total = weights.sum()
-    return weights * (n / total) if total > 0 else torch.full_like(weights, n / len(weights))
+    return weights * (n / total) if total > 0 else _equal(len(weights), n)
+
+
+def _equal(k: int, n: int) -> Tensor:
+    """The weights of k samples that stand for n alike."""
+    return torch.full((k,), n / max(k, 1), dtype=torch.float64)
 
 
 def _per_class(signals: Signals, indices: Tensor) -> tuple[int, ...]:

@@ -21,12 +21,14 @@ class Picks:
         gains: what each pick added to the method's objective or its score, float64, `[k]`, or None.
         coverage: 1 − L(first t picks)/L(first pick) after each pick, `[k]`, where the method has such an L.
         weigh: k -> the weights of the first k picks, `[k]`; None where the method defines none.
+        note: what a user should know of how the method decided.
     """
 
     order: Tensor
     gains: Tensor | None = None
     coverage: Tensor | None = None
     weigh: Callable[[int], Tensor] | None = None
+    note: str = ""
 
     def __post_init__(self) -> None:
         if self.order.dtype != torch.int64 or self.order.ndim != 1:
