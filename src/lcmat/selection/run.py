@@ -148,9 +148,7 @@ class Run:
         weights = _weights(groups, cuts, signals.n)[mixed] if weighted else _equal(len(indices), signals.n)
         return Subset(
             indices=indices,
-            weights=_weights(groups, cuts, signals.n)[mixed]
-            if self.entry.facts.weighted
-            else _equal(len(indices), signals.n),
+            weights=weights,
             gains=torch.cat(gains)[mixed] if len(gains) == len(filled) else None,
             method=self.entry.name,
             options=dict(self.options),
