@@ -96,6 +96,17 @@ class Entry(Generic[Function, Facts]):
                 raise TypeError(_unknown(f"option of {self.name}", name, self.options))
         return {name: self.options[name].check(value) for name, value in options.items()}
 
+    def parse_options(self, texts: Mapping[str, str]) -> dict[str, Any]:
+        """The options that texts stand for, as a command line or a file has them.
+
+        Raises:
+            TypeError: for an unknown option; the valid ones are listed.
+            ValueError: for a text that is no value of its option.
+        """
+        # A text is no value yet, so that of an unknown option only the name is checked, before the others are parsed.
+        known = {name: self.options[name].parse(text) for name, text in texts.items() if name in self.options}
+        return self.check_options({**texts, **known})
+
     def describe(self) -> str:
         """One line: what it does, and its options with their defaults."""
         options = ", ".join(f"{option.name}={option.default!r}" for option in self.options.values())
@@ -150,6 +161,26 @@ class Registry(Generic[Function, Facts]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._entries
+
+
+def split_options(text: str) -> tuple[str, dict[str, str]]:
+    """The name and the options of a text.
+
+    Raises:
+        ValueError: when an option is not written as name=value.
+
+    Example:
+        >>> split_options("convnet:width=32, depth=2")
+        ('convnet', {'width': '32', 'depth': '2'})
+    """
+    name, _, rest = text.partition(":")
+    given: dict[str, str] = {}
+    for part in filter(None, (part.strip() for part in rest.split(","))):
+        option, separator, value = part.partition("=")
+        if not separator:
+            raise ValueError(f"expected options as name=value after {name + ':'!r}, got {part!r} in {text!r}")
+        given[option.strip()] = value.strip()
+    return name.strip(), given
 
 
 def _unknown(kind: str, name: str, valid: Iterable[str]) -> str:

@@ -75,7 +75,4 @@ def method_options(method: str, assignments: list[str]) -> dict[str, Any]:
         if name in texts:
             raise ValueError(f"--set {name} is given twice")
         texts[name] = text
-    # Texts of unknown options go on unparsed, to be refused with the list of the valid ones.
-    return entry.check_options(
-        {name: entry.options[name].parse(text) if name in entry.options else text for name, text in texts.items()}
-    )
+    return entry.parse_options(texts)

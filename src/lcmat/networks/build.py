@@ -7,7 +7,7 @@ from torch import nn
 
 from lcmat import seeding
 from lcmat.networks.registry import NETS, Builder, NetworkFacts
-from lcmat.registry import Entry
+from lcmat.registry import Entry, split_options
 from lcmat.types import Data, ImageData
 
 
@@ -50,14 +50,6 @@ def parse(spec: str) -> tuple[Entry[Builder, NetworkFacts], Mapping[str, Any]]:
     """
     if not isinstance(spec, str):
         raise TypeError(f"expected the name of a network or an nn.Module, got {type(spec).__name__}")
-    name, _, text = spec.partition(":")
-    entry = NETS.find(name.strip())
-    given: dict[str, str] = {}
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        option, separator, value = part.partition("=")
-        if not separator:
-            raise ValueError(f"expected options as name=value after {name + ':'!r}, got {part!r} in {spec!r}")
-        given[option.strip()] = value.strip()
-    # A text is no value yet, so that only its name can be checked before it is parsed.
-    known = {option: entry.options[option].parse(value) for option, value in given.items() if option in entry.options}
-    return entry, entry.check_options({**given, **known})
+    name, given = split_options(spec)
+    entry = NETS.find(name)
+    return entry, entry.parse_options(given)

@@ -64,7 +64,7 @@ class Settings:
         self._check_budget()
         if self.budget == "coverage" and not entry.accepts("coverage"):
             raise ValueError(f"{self.method} has no coverage to stop at; give a fraction or a count")
-        _try_options(self.method, self.options)
+        try_options(self.method, self.options)
         if self.balance not in BALANCES:
             raise ValueError(f"expected a balance of {', '.join(BALANCES)}, got {self.balance!r}")
         if self.net:
@@ -130,7 +130,7 @@ def default_net(data: Data) -> str:
     return "resnet18" if min(data.images.shape[2:]) >= 16 else "convnet:width=32"
 
 
-def _try_options(method: str, options: Mapping[str, Any]) -> None:
+def try_options(method: str, options: Mapping[str, Any]) -> None:
     """Select from four made-up samples, so that a value out of range is refused before a proxy is trained."""
     samples = torch.tensor([[0.0, 2.0], [2.0, 0.0], [2.0, 1.0], [1.0, 3.0]])
     record = Record(samples.T > 0, samples.T / 3)
