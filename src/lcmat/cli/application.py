@@ -9,6 +9,7 @@ from typing import Annotated, NoReturn, cast
 import typer
 
 from lcmat.cli.catalogue import list_names
+from lcmat.cli.continual import continual
 from lcmat.cli.demo import demo
 from lcmat.cli.dynamic import dynamic
 from lcmat.cli.evaluate import evaluate, report
@@ -35,6 +36,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "select": select,
     "evaluate": evaluate,
     "dynamic": dynamic,
+    "continual": continual,
     "list": list_names,
     "show": show,
     "export": export,

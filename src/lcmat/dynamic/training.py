@@ -143,7 +143,7 @@ class _Training:
         largest = min(self.n, settings.batch_size + 1)
         self.losses = torch.zeros(largest, device=device)
         self.batches = Batches(
-            data, torch.ones(self.n), normalise=normalise, largest=largest, augmented=settings.augment,
+            data, torch.ones(self.n), normalise=normalise, largest=largest, augmented=bool(settings.augment),
             generator=augmentation, device=device,
         )  # fmt: skip
         plain = PlainStep(

@@ -1,0 +1,108 @@
+"""`lcmat continual`: memories for class-incremental learning, compared."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lcmat.cli import parsing
+from lcmat.cli.progress import Progress, say
+
+
+def continual(
+    data: Annotated[str, typer.Argument(metavar="DATA", help="The data set; `lcmat list` says what it may be.")],
+    steps: Annotated[int, typer.Option(help="Steps that the classes are spread over.")] = 5,
+    per_class: Annotated[
+        int | None, typer.Option(help="Memory: samples of each class. 10 if no budget is given.")
+    ] = None,
+    total: Annotated[
+        int | None, typer.Option(help="Memory: samples in all, shared equally by the classes so far.")
+    ] = None,
+    fill: Annotated[
+        str, typer.Option(help="What fills the memories: selectors and condensers, with commas between.")
+    ] = "lcmat-s,herding,uniform",
+    protocol: Annotated[
+        str,
+        typer.Option(help="memory: a fresh network on the memory alone; replay: one network on new data and memory."),
+    ] = "memory",
+    seeds: Annotated[int, typer.Option(help="Streams, each with its own order of the classes.")] = 3,
+    net: Annotated[str, typer.Option(help="The network that is judged; one that suits the data if not given.")] = "",
+    epochs: Annotated[int, typer.Option(help="Epochs of each of its trainings.")] = 200,
+    proxy: Annotated[str, typer.Option(help="The network that selectors look with; --net if not given.")] = "",
+    proxy_epochs: Annotated[int, typer.Option(help="Epochs of its training on what arrives.")] = 10,
+    batch_size: Annotated[int, typer.Option(help="Samples in a step of training.")] = 128,
+    lr: Annotated[float, typer.Option(help="Highest learning rate; it falls along a cosine.")] = 0.1,
+    augment: Annotated[
+        str, typer.Option(help="Operations of DSA for the judged network, such as color_crop_cutout.")
+    ] = "",
+    condense_steps: Annotated[int, typer.Option(help="Steps of each condensation.")] = 1000,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="FILL.OPTION=VALUE", help="An option, such as lcmat-s.rho=0.1.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for records, memories and report.")] = Path("runs/continual"),
+    device: Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1; a GPU if there is one.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print rows, records and protocol as JSON.")] = False,
+) -> None:
+    """Fill replay memories in every way, and test networks on all classes so far after each step.
+
+    Steps are recorded one by one, and memories kept: the same command again goes on with what is missing.
+    """
+    from lcmat import files
+    from lcmat.continual import run
+    from lcmat.data import load
+    from lcmat.study.pipeline import Machine
+    from lcmat.study.settings import default_net
+
+    with parsing.as_wrong_use():
+        machine = Machine(device)
+        options = _options(set_ or [])
+    splits = load(data)
+    say(splits.summary())
+    with Progress() as progress:
+        study = run(
+            splits,
+            parsing.names(fill),
+            steps=steps,
+            per_class=per_class,
+            total=total,
+            protocol=protocol,
+            net=net or default_net(splits.train),
+            epochs=epochs,
+            proxy=proxy,
+            proxy_epochs=proxy_epochs,
+            batch_size=batch_size,
+            lr=lr,
+            augment=augment or True,
+            seeds=range(seeds),
+            condense_steps=condense_steps,
+            options=options,
+            folder=out,
+            device=machine.device,
+            progress=lambda done, total, _: progress("steps", done, total),
+        )
+    page = study.save_html(out / "report.html")
+    files.write_json(out / "study.json", study.as_dict())
+    typer.echo(json.dumps(study.as_dict(), ensure_ascii=False) if as_json else f"{study.table()}\nreport: {page}")
+
+
+def _options(assignments: list[str]) -> dict[str, dict[str, Any]]:
+    """Options by selector or condenser, from texts such as 'lcmat-s.rho=0.1'.
+
+    Raises:
+        ValueError: for a text that is no assignment, an unknown name, or no value of the option.
+    """
+    from lcmat.condensation import CONDENSERS
+    from lcmat.selection import SELECTORS
+
+    found: dict[str, dict[str, Any]] = {}
+    for assignment in assignments:
+        place, separator, text = assignment.partition("=")
+        name, dot, option = place.rpartition(".")
+        if not (separator and dot):
+            raise ValueError(f"--set takes FILL.OPTION=VALUE, such as --set lcmat-s.rho=0.1, got {assignment!r}")
+        entry = CONDENSERS.find(name) if name in CONDENSERS else SELECTORS.find(name)
+        # The text of an unknown option goes on unparsed, to be refused with the list of the valid ones.
+        value = entry.options[option].parse(text) if option in entry.options else text
+        found.setdefault(name, {}).update(entry.check_options({option: value}))
+    return found

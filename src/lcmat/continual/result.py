@@ -1,0 +1,191 @@
+"""What a comparison of memories found, as rows, text and page."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from lcmat import files
+from lcmat.continual.metrics import average_accuracy, forgetting
+from lcmat.evaluation.statistics import Estimate, compare, estimate
+from lcmat.report import Bullets, Curves, Facts, Page, Point, Section, Series, Table, render
+from lcmat.report.page import Block
+from lcmat.report.wording import in_words, points, score, seconds, span
+
+_COLUMNS = ("filled by", "n", "last accuracy", "sd", "95 % interval", "average", "forgetting", "memory", "seconds")
+_BASELINES = {"selection": "uniform", "condensation": "random"}
+_TITLES = {"selection": "Selection methods", "condensation": "Condensation methods"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One way of filling the memory.
+
+    Attributes:
+        name: of the selector or condenser.
+        kind: 'selection' or 'condensation'.
+        seeds: of its walks.
+        last: accuracy after the last step, of each seed.
+        average: over the steps, over the seeds.
+        forgetting: after the last step, over the seeds.
+        by_step: accuracy after each step, over the seeds, with how many classes had been seen on average.
+        matrix: mean accuracy after each step on the classes of each step so far.
+        memory: places taken at the end, mean over the seeds.
+        seconds: of filling and training, mean over the seeds.
+    """
+
+    name: str
+    kind: str
+    seeds: tuple[int, ...]
+    last: tuple[float, ...]
+    average: Estimate
+    forgetting: Estimate
+    by_step: tuple[tuple[float, Estimate], ...]
+    matrix: tuple[tuple[float, ...], ...]
+    memory: float
+    seconds: float
+
+    def texts(self) -> tuple[str, ...]:
+        """The cells of its line in a table."""
+        last = estimate(self.last)
+        return (
+            self.name, str(last.n), score(last.mean), score(last.sd), span(score(last.low), score(last.high)),
+            score(self.average.mean), score(self.forgetting.mean), f"{self.memory:,.0f}", seconds(self.seconds),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """What `lcmat.continual.run` gives.
+
+    Attributes:
+        rows: one for each way of filling the memory.
+        records: one for each step of each walk.
+        protocol: all settings, in words and numbers.
+        notes: what must be known to read the numbers rightly.
+        name: of the data.
+    """
+
+    rows: tuple[Row, ...]
+    records: list[dict[str, Any]]
+    protocol: dict[str, Any]
+    notes: tuple[str, ...]
+    name: str
+
+    def headline(self) -> tuple[str, ...]:
+        """The finding in plain sentences: each memory against a random one of its kind."""
+        sentences = []
+        for row in self.rows:
+            baseline = next((other for other in self.rows if other.name == _BASELINES.get(row.kind)), None)
+            if baseline is None or baseline is row:
+                continue
+            found = compare(row.last, baseline.last)
+            difference = found.difference
+            verdict = {"better": "better than", "worse": "worse than", "one run": "not to be judged against"}.get(
+                found.verdict, "not told apart from"
+            )
+            interval = f", interval {span(points(difference.low), points(difference.high))}" if difference.n > 1 else ""
+            sentences.append(
+                f"{row.name}: {verdict} {baseline.name} after the last step "
+                f"({points(difference.mean)} points{interval}, n = {difference.n})."
+            )
+        return tuple(sentences)
+
+    def table(self) -> str:
+        """The rows and the protocol as plain text."""
+        lines = [_COLUMNS, *(row.texts() for row in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        drawn = [
+            "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines
+        ]
+        settings = [f"{name}: {in_words(value)}" for name, value in self.protocol.items()]
+        notes = [f"note: {note}" for note in self.notes]
+        return "\n".join([drawn[0], "-" * max(map(len, drawn)), *drawn[1:], "", *settings, *notes])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Rows, records, protocol and notes as JSON has them."""
+        rows = [asdict(row) for row in self.rows]
+        return {"rows": rows, "records": self.records, "protocol": self.protocol, "notes": list(self.notes)}
+
+    def save_html(self, path: str | Path) -> Path:
+        """Write the study as one HTML file that opens offline, atomically; returns the path."""
+        return files.write_text(path, render(self._page()))
+
+    def _page(self) -> Page:
+        caption = (
+            "Test accuracy in % over all classes so far: after the last step, and averaged over the steps; forgetting "
+            "in points; samples in the memory; seconds of filling and training"
+        )
+        table = Table(caption, _COLUMNS, tuple(row.texts() for row in self.rows), tuple(range(1, len(_COLUMNS))))
+        facts = [(name, in_words(value)) for name, value in self.protocol.items()]
+        machines = sorted({str(record["machine"]) for record in self.records})
+        sections = (
+            Section("Results", (table, *self._figures())),
+            Section("Notes", (Bullets(self.notes),) if self.notes else ()),
+            Section("Accuracy on the classes of each step", tuple(_matrix_table(row) for row in self.rows)),
+            Section("How it was measured", (Facts((*facts, ("measured on", "; ".join(machines)))),)),
+        )
+        lead = self.headline() or ("There is no random memory to compare with.",)
+        return Page(f"Memories for class-incremental learning: {self.name}", lead, sections)
+
+    def _figures(self) -> list[Block]:
+        """One figure for selection methods, one for condensation methods."""
+        figures: list[Block] = []
+        for kind, title in _TITLES.items():
+            rows = [row for row in self.rows if row.kind == kind]
+            if not rows:
+                continue
+            series = tuple(
+                Series(row.name, tuple(_point(x, y) for x, y in row.by_step), dashed=row.name in _BASELINES.values())
+                for row in rows
+            )
+            summary = "; ".join(f"{row.name}: {score(estimate(row.last).mean)} % after the last step" for row in rows)
+            y_label = "test accuracy in %, with 95 % t-intervals"
+            figures.append(Curves(title, summary, "classes seen", y_label, series))
+        return figures
+
+
+def _point(x: float, y: Estimate) -> Point:
+    low, high = (None if end is None else 100 * end for end in (y.low, y.high))
+    return Point(x, 100 * y.mean, low, high)
+
+
+def _matrix_table(row: Row) -> Table:
+    steps = len(row.matrix)
+    heads = ("after step", *(f"classes of {number + 1}" for number in range(steps)))
+    body = tuple(
+        (str(number + 1), *map(score, line), *([""] * (steps - len(line)))) for number, line in enumerate(row.matrix)
+    )
+    return Table(f"{row.name}: mean over {len(row.seeds)} seeds, in %", heads, body, tuple(range(1, steps + 1)))
+
+
+def make_rows(records: Sequence[dict[str, Any]]) -> tuple[Row, ...]:
+    """One row for each way of filling, from the records of all its steps."""
+    return tuple(
+        _make_row(name, [record for record in records if record["fill"] == name])
+        for name in dict.fromkeys(record["fill"] for record in records)
+    )
+
+
+def _make_row(name: str, records: Sequence[dict[str, Any]]) -> Row:
+    walks = {seed: list(own) for seed, own in groupby(records, key=lambda record: record["seed"])}
+    steps = list(zip(*walks.values(), strict=True))
+    matrices = [[record["accuracies"] for record in walk] for walk in walks.values()]
+    return Row(
+        name=name,
+        kind=records[0]["kind"],
+        seeds=tuple(walks),
+        last=tuple(walk[-1]["accuracy"] for walk in walks.values()),
+        average=estimate([average_accuracy([record["accuracy"] for record in walk]) for walk in walks.values()]),
+        forgetting=estimate([forgetting(matrix) for matrix in matrices]),
+        by_step=tuple(
+            (fmean(record["seen"] for record in own), estimate([record["accuracy"] for record in own])) for own in steps
+        ),
+        matrix=tuple(
+            tuple(fmean(matrix[t][j] for matrix in matrices) for j in range(t + 1)) for t in range(len(steps))
+        ),
+        memory=fmean(walk[-1]["memory"] for walk in walks.values()),
+        seconds=fmean(sum(sum(record["seconds"].values()) for record in walk) for walk in walks.values()),
+    )
