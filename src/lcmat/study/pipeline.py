@@ -6,6 +6,7 @@ A stage that is done already is skipped, so that an interrupted run goes on wher
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from lcmat import runtime
@@ -15,7 +16,7 @@ from lcmat.selection import select
 from lcmat.signals import extract
 from lcmat.study.settings import Settings, default_net
 from lcmat.study.store import Run
-from lcmat.training import TrainingLog, train
+from lcmat.training import log_of, train
 from lcmat.training.settings import check_data
 from lcmat.types import Data, Signals, Splits, Subset
 
@@ -124,28 +125,68 @@ def _complete(run: Run, look: Look, seconds: Mapping[str, float]) -> Run:
     return run.update(seconds=seconds, training=look.training, peak_memory_mb=runtime.peak_memory_mb(), complete=True)
 
 
-def _look(run: Run, data: Data, seed: int, machine: Machine) -> Look:
-    """Train the proxy, or go on from its checkpoint, and extract what selection needs."""
-    settings = run.settings
-    if not settings.needs_proxy:
-        return Look(Signals(labels=data.labels, fingerprint=data.fingerprint, class_names=data.class_names), {}, {})
+def look_without_proxy(data: Data) -> Look:
+    """What is known of the data without a network."""
+    return Look(Signals(labels=data.labels, fingerprint=data.fingerprint, class_names=data.class_names), {}, {})
+
+
+def look_with_proxy(
+    data: Data,
+    *,
+    net: str,
+    epochs: int,
+    points: Sequence[int],
+    record: bool,
+    seed: int,
+    checkpoint: Path,
+    machine: Machine,
+    batch_size: int = 128,
+    lr: float = 0.1,
+    momentum: float = 0.9,
+    weight_decay: float = 5e-4,
+    schedule: str = "constant",
+    optimizer: str = "sgd",
+) -> Look:
+    """Train a proxy as `lcmat.train` does, or go on from its checkpoint, and extract what selection needs."""
     model = train(
-        settings.net,
+        net,
         data,
-        epochs=settings.epochs,
+        epochs=epochs,
+        batch_size=batch_size,
+        lr=lr,
+        momentum=momentum,
+        weight_decay=weight_decay,
+        schedule=schedule,
+        optimizer=optimizer,
         seed=seed,
-        snapshots=settings.points,
-        record=settings.needs_record,
-        checkpoint=run.proxy_checkpoint(seed),
+        snapshots=points,
+        record=record,
+        checkpoint=checkpoint,
         device=machine.device,
         progress=machine.follow(f"training the proxy, seed {seed}"),
     )
-    log = model.training_log
-    assert isinstance(log, TrainingLog)
+    log = log_of(model)
+    assert log is not None
     start = time.perf_counter()
-    signals = extract(model, data, points=settings.points or None, device=machine.device)
+    signals = extract(model, data, points=points or None, device=machine.device)
     seconds = {"train": log.seconds, "extract": time.perf_counter() - start}
     return Look(signals, log.config, seconds)
+
+
+def _look(run: Run, data: Data, seed: int, machine: Machine) -> Look:
+    settings = run.settings
+    if not settings.needs_proxy:
+        return look_without_proxy(data)
+    return look_with_proxy(
+        data,
+        net=settings.net,
+        epochs=settings.epochs,
+        points=settings.points,
+        record=settings.needs_record,
+        seed=seed,
+        checkpoint=run.proxy_checkpoint(seed),
+        machine=machine,
+    )
 
 
 def _select(

@@ -1,0 +1,112 @@
+"""The folder of a study: one place that knows what lies where in it.
+
+    STUDY/study.toml           the file it was made from
+    STUDY/study.json           what the file says, resolved; versions
+    STUDY/cells/KEY.json       the result of each finished cell
+    STUDY/sets/KEY/AMOUNT/     what was chosen or made, a Subset or a SyntheticSet
+    STUDY/work/KEY/            checkpoints of proxies and condensations while they are needed
+    STUDY/locks/KEY.lock       the cells that a process is at
+    STUDY/records.jsonl        one line for each training
+    STUDY/results.json         rows, the paper's values beside them, seconds
+    STUDY/results.csv          the rows
+    STUDY/report.html          the page
+
+A cell is finished when its file is there, which is written last and whole: a process may be killed at any point.
+"""
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from lcmat import files, runtime
+from lcmat.study.cells import Cell, amount_name
+from lcmat.study.design import Study
+from lcmat.types import Reduced, Subset, SyntheticSet
+
+KIND = "lcmat study"
+
+
+@dataclass(frozen=True)
+class StudyFolder:
+    """One study folder."""
+
+    path: Path
+
+    @classmethod
+    def begin(cls, path: str | Path, study: Study) -> "StudyFolder":
+        """Start a study in a new or empty folder, or go on with the one that is there.
+
+        The study may have grown since: cells that were finished and still belong to it are not done again.
+
+        Raises:
+            ValueError: when the folder holds anything else; nothing in it is touched.
+        """
+        path = Path(path)
+        if path.exists() and not path.is_dir():
+            raise ValueError(f"expected a folder for the study, but {path} is a file; name another with --out")
+        foreign = path.is_dir() and any(not name.match("*.part") for name in path.iterdir())
+        if foreign and not is_study(path):
+            raise ValueError(f"the folder {path} is not empty and no study of lcmat; name another with --out")
+        described = _jsonable(asdict(study))
+        files.write_json(path / "study.json", {"kind": KIND, "study": described, "versions": runtime.versions()})
+        return cls(path)
+
+    def done(self, key: str) -> bool:
+        """Whether a cell is finished."""
+        return self._result(key).exists()
+
+    def result(self, key: str) -> dict[str, Any]:
+        """What a finished cell left."""
+        found: dict[str, Any] = files.read_json(self._result(key))
+        return found
+
+    def finish(self, cell: Cell, result: Mapping[str, Any]) -> None:
+        """Mark a cell as finished."""
+        files.write_json(self._result(cell.key), result)
+
+    def lock(self, key: str) -> Path:
+        """The lock of a cell."""
+        return self.path / "locks" / f"{key}.lock"
+
+    def work(self, key: str) -> Path:
+        """Where a cell keeps what it needs to go on after a kill."""
+        return self.path / "work" / key
+
+    def drop_work(self, key: str) -> None:
+        """Remove what a cell no longer needs."""
+        shutil.rmtree(self.work(key), ignore_errors=True)
+
+    def save_sets(self, cell: Cell, sets: Mapping[float, Reduced]) -> None:
+        """Keep what a cell chose or made."""
+        for amount, reduced in sets.items():
+            reduced.save(self.set_folder(cell.key, amount))
+
+    def load_set(self, cell: Cell, key: str) -> Reduced:
+        """What another cell chose for the one amount of this cell."""
+        folder = self.set_folder(key, cell.amounts[0])
+        return SyntheticSet.load(folder) if cell.method and cell.method.condenses else Subset.load(folder)
+
+    def set_folder(self, key: str, amount: float) -> Path:
+        """Where one set lies."""
+        return self.path / "sets" / key / amount_name(amount)
+
+    def _result(self, key: str) -> Path:
+        return self.path / "cells" / f"{key}.json"
+
+
+def is_study(path: Path) -> bool:
+    """Whether a folder holds a study."""
+    if not (path / "study.json").is_file():
+        return False
+    meta = files.read_json(path / "study.json")
+    return isinstance(meta, dict) and meta.get("kind") == KIND
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _jsonable(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_jsonable(part) for part in value]
+    return str(value) if isinstance(value, Path) else value
