@@ -14,13 +14,13 @@ CLASSES = 20
 PAGE_BYTES = 1_500_000
 
 
-def picture_blocks(data: Splits, entries: Sequence[Entry]) -> tuple[Block, ...]:
+def picture_blocks(data: Splits, entries: Sequence[Entry], *, page_bytes: int = PAGE_BYTES) -> tuple[Block, ...]:
     """A gallery for each size, the methods side by side; nothing for data that are no images."""
     train = data.train
     if not isinstance(train, ImageData) or not entries:
         return ()
     classes = min(len(train.class_names), CLASSES)
-    room = PAGE_BYTES // (tile_bytes(train.images) * classes * len(entries))
+    room = page_bytes // (tile_bytes(train.images) * classes * len(entries))
     most = max(1, min(PER_CLASS, room))
     galleries = []
     for place, (size, alike) in enumerate(groupby(entries, key=lambda entry: entry.size)):

@@ -1,8 +1,8 @@
 """The report page of an evaluation: what stands where, and in which words."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lcmat import runtime
 from lcmat.evaluation.gallery import picture_blocks
@@ -26,23 +26,34 @@ def describe(
 ) -> Page:
     """The page of a report, ready to be rendered."""
     chosen = [entry for entry in report.entries if entry.first is not None]
-    versions = {name: str(report.protocol[name]) for name in runtime.versions() if name in report.protocol}
     sections = (
-        Section("Results", (_result_table(report), *_charts(report))),
+        Section("Results", result_blocks(report)),
         Section("Notes", (Bullets(report.notes),) if report.notes else ()),
         Section("What was picked", picture_blocks(report.data, chosen) if pictures else ()),
         Section("Class counts", (_class_table(report, chosen),)),
         Section("How to use a subset", tuple(_usage(report, chosen, folders))),
-        Section("How it was measured", (_facts(report.protocol, without=versions),)),
+        Section("How it was measured", (protocol_facts(report),)),
         Section("What was compared", (_methods(chosen),)),
         Section("Seconds", tuple(_times(report, stages))),
-        Section("Versions and machine", (Facts(tuple(versions.items())),)),
+        Section("Versions and machine", (version_facts(report),)),
     )
     return Page(title or f"Subsets of {report.data.name}", report.headline(), sections)
 
 
-def _facts(protocol: Mapping[str, Any], *, without: Collection[str]) -> Facts:
-    return Facts(tuple((name, in_words(value)) for name, value in protocol.items() if name not in without))
+def result_blocks(report: "Report") -> tuple[Block, ...]:
+    """The table of the rows, and for each network a plot of the accuracies and one of the differences."""
+    return _result_table(report), *_charts(report)
+
+
+def protocol_facts(report: "Report") -> Facts:
+    """The settings of all trainings, in words."""
+    versions = runtime.versions()
+    return Facts(tuple((name, in_words(value)) for name, value in report.protocol.items() if name not in versions))
+
+
+def version_facts(report: "Report") -> Facts:
+    """What the trainings ran on."""
+    return Facts(tuple((name, str(report.protocol[name])) for name in runtime.versions() if name in report.protocol))
 
 
 def _result_table(report: "Report") -> Table:

@@ -114,6 +114,44 @@ def evaluate(
     )
 
 
+def gather(
+    data: Splits,
+    subsets: Mapping[str, Reduced | Sequence[Reduced]],
+    records: Sequence[Mapping[str, Any]],
+    *,
+    nets: Sequence[str],
+    seeds: Sequence[int],
+    weighted: Collection[str] = (),
+) -> Report:
+    """The report of trainings that were done before, one by one; nothing is trained.
+
+    Args:
+        data: that was trained and tested on.
+        subsets: name -> subsets, as for `evaluate`; 'uniform' serves as the baseline where it is among them.
+        records: of `evaluate`, one for each network, seed, name and size.
+        nets: the networks, in the order of the report.
+        seeds: one run for each.
+        weighted: names whose weights were used.
+
+    Raises:
+        ValueError: when a training is missing.
+    """
+    entries = make_plan(data, subsets, seeds=seeds, baseline=False, full=False, weighted=weighted)
+    known = {(record["net"], record["seed"], record["name"], record["size"]): dict(record) for record in records}
+    wanted = [(net, seed, entry.name, entry.size) for net in nets for seed in seeds for entry in entries]
+    if missing := [cell for cell in wanted if cell not in known]:
+        raise ValueError(f"expected records of {len(wanted)} trainings, {len(missing)} are missing: {missing[0]} first")
+    found = [known[cell] for cell in wanted]
+    return Report(
+        rows=make_rows(entries, nets, found),
+        records=found,
+        protocol=_protocol(data, nets, seeds, Settings(**found[0]["settings"]), list(weighted), entries),
+        notes=tuple(_notes(data, entries, len(seeds), len(nets))),
+        data=data,
+        entries=entries,
+    )
+
+
 def _run(
     data: Splits,
     entries: Sequence[Entry],

@@ -84,7 +84,7 @@ def _sweep(
 
 
 def _drop_unneeded(cell: Cell, cells: Sequence[Cell], folder: StudyFolder) -> None:
-    """Remove the checkpoints behind a finished choice: its own, and its proxy's when no other choice will look with it."""
+    """Remove the checkpoints behind a finished choice: its own, and its proxy's when no other will look with it."""
     if cell.stage != "choose":
         return
     folder.drop_work(cell.key)

@@ -23,6 +23,7 @@ from typing import Any
 from lcmat import files, runtime
 from lcmat.study.cells import Cell, amount_name
 from lcmat.study.design import Study
+from lcmat.study.method import Method
 from lcmat.types import Reduced, Subset, SyntheticSet
 
 KIND = "lcmat study"
@@ -83,10 +84,10 @@ class StudyFolder:
         for amount, reduced in sets.items():
             reduced.save(self.set_folder(cell.key, amount))
 
-    def load_set(self, cell: Cell, key: str) -> Reduced:
-        """What another cell chose for the one amount of this cell."""
-        folder = self.set_folder(key, cell.amounts[0])
-        return SyntheticSet.load(folder) if cell.method and cell.method.condenses else Subset.load(folder)
+    def load_set(self, method: Method, key: str, amount: float) -> Reduced:
+        """What a cell chose or made for one amount."""
+        folder = self.set_folder(key, amount)
+        return SyntheticSet.load(folder) if method.condenses else Subset.load(folder)
 
     def set_folder(self, key: str, amount: float) -> Path:
         """Where one set lies."""

@@ -13,6 +13,7 @@ from lcmat import runtime, seeding
 from lcmat.condensation import condense
 from lcmat.data import load
 from lcmat.evaluation import evaluate
+from lcmat.evaluation.plan import FULL
 from lcmat.selection import select
 from lcmat.study.cells import Cell
 from lcmat.study.design import Source, Study
@@ -98,8 +99,10 @@ class Worker:
 
     def _train(self, cell: Cell) -> dict[str, Any]:
         splits, training = self.splits[cell.data], self._training
-        name = cell.method.text if cell.method else "full"
-        chosen = self.folder.load_set(cell, cell.needs[0]) if cell.needs else everything(splits.train)
+        name: str = FULL
+        chosen: Reduced = everything(splits.train, cell.seed)
+        if cell.method is not None:
+            name, chosen = cell.method.text, self.folder.load_set(cell.method, cell.needs[0], cell.amounts[0])
         report = evaluate(
             splits,
             {name: chosen},
@@ -176,16 +179,16 @@ def first_classes(data: Data, count: int) -> Data:
     return replace(kept, class_names=data.class_names[:count], mean=(), std=())
 
 
-def everything(data: Data) -> Subset:
-    """All the data as a subset, so that training on it is a training like every other."""
+def everything(data: Data, seed: int) -> Subset:
+    """All the data as a subset of a seed, so that training on it is a training like every other."""
     n = len(data)
     return Subset(
         indices=torch.arange(n),
         weights=torch.ones(n, dtype=torch.float64),
         gains=None,
-        method="full",
+        method=FULL,
         options={},
-        seed=0,
+        seed=seed,
         n=n,
         per_class=tuple(torch.bincount(data.labels, minlength=len(data.class_names)).tolist()),
         class_names=data.class_names,

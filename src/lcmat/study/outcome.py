@@ -1,0 +1,194 @@
+"""What a finished study says: its trainings as reports, its times, and the paper's values beside both."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from lcmat import files
+from lcmat.evaluation import Report, Row, gather
+from lcmat.evaluation.plan import FULL, Entry, make_plan
+from lcmat.study.cells import Cell, choices, trainings
+from lcmat.study.design import Grid, Proxy, Study
+from lcmat.study.paper import Beside, PaperValue, compare_rows, compare_times, read_paper
+from lcmat.study.study_folder import StudyFolder
+from lcmat.study.worker import everything
+from lcmat.types import Reduced, Splits
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """One block of a study on one data set with one proxy.
+
+    Attributes:
+        data: name of the data set.
+        proxy: what tells the proxy from the others, or empty.
+        entries: what was chosen or made.
+        amounts: size -> the amount that it came from.
+        report: of the trainings; None where there are none.
+    """
+
+    data: str
+    proxy: str
+    entries: tuple[Entry, ...]
+    amounts: Mapping[int, float]
+    report: Report | None
+
+    @property
+    def label(self) -> str:
+        """In words."""
+        return f"{self.data}, {self.proxy}" if self.proxy else self.data
+
+
+@dataclass(frozen=True)
+class Time:
+    """How long one choice took, on its own; means over the seeds.
+
+    Attributes:
+        data: name of the data set.
+        method: as the study calls it.
+        amount: that was kept.
+        n: seeds.
+        proxy: seconds of the proxy's training; 0 where none was needed.
+        extract: seconds of reading it out.
+        select: seconds of the choice.
+        lowest: seconds in all, of the fastest seed.
+        highest: of the slowest one.
+    """
+
+    data: str
+    method: str
+    amount: float
+    n: int
+    proxy: float
+    extract: float
+    select: float
+    lowest: float
+    highest: float
+
+    @property
+    def total(self) -> float:
+        """Seconds in all."""
+        return self.proxy + self.extract + self.select
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """All results of a study."""
+
+    study: Study
+    splits: Mapping[str, Splits]
+    groups: tuple[Group, ...]
+    times: tuple[Time, ...]
+    beside: tuple[Beside, ...]
+    records: tuple[Mapping[str, Any], ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Rows, times and the paper's values as JSON has them."""
+        return {
+            "study": self.study.name,
+            "title": self.study.title,
+            "rows": list(_row_dicts(self.groups)),
+            "times": [asdict(time) for time in self.times],
+            "paper": [asdict(line) for line in self.beside],
+            "protocols": {group.label: group.report.protocol for group in self.groups if group.report},
+            "notes": sorted({note for group in self.groups if group.report for note in group.report.notes}),
+        }
+
+    def save(self, folder: Path) -> None:
+        """Write records.jsonl, results.json and results.csv."""
+        lines = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in self.records)
+        files.write_text(folder / "records.jsonl", lines)
+        files.write_json(folder / "results.json", self.as_dict())
+        files.write_text(folder / "results.csv", _as_csv(list(_row_dicts(self.groups))))
+
+
+def collect(study: Study, folder: StudyFolder, splits: Mapping[str, Splits], cells: Sequence[Cell]) -> Outcome:
+    """Read the results of all cells, which must be finished."""
+    records = [folder.result(cell.key)["record"] for cell in cells if cell.stage == "train"]
+    groups = tuple(
+        _group(study, folder, splits[data], grid, data, proxy)
+        for grid in study.grids
+        for data in grid.data
+        for proxy in (grid.proxies if any(method.needs_proxy for method in grid.methods) else grid.proxies[:1])
+    )
+    times = tuple(_times(folder, cells)) if study.timed else ()
+    paper: tuple[PaperValue, ...] = read_paper(study.paper) if study.paper else ()
+    rows = [
+        (group.data, group.amounts.get(row.size, 1.0), row)
+        for group in groups
+        if group.report and not group.proxy
+        for row in group.report.rows
+    ]
+    beside = (*compare_rows(rows, paper), *compare_times([(t.data, t.amount, t.method, t) for t in times], paper))
+    return Outcome(study, splits, groups, times, beside, tuple(records))
+
+
+def _group(study: Study, folder: StudyFolder, splits: Splits, grid: Grid, data: str, proxy: Proxy) -> Group:
+    fingerprint = splits.train.fingerprint
+    sets: dict[str, list[Reduced]] = {}
+    amounts: dict[int, float] = {}
+    keys = []
+    for seed in study.seeds:
+        seen: set[tuple[str, int]] = set()
+        for cell in choices(study, grid, data, fingerprint, proxy, seed):
+            if cell.method is None:
+                continue
+            name = cell.method.text
+            for amount in cell.amounts:
+                reduced = folder.load_set(cell.method, cell.key, amount)
+                # Two shares of little data may come to the same number of samples.
+                if (name, len(reduced)) not in seen:
+                    seen.add((name, len(reduced)))
+                    sets.setdefault(name, []).append(reduced)
+                    amounts.setdefault(len(reduced), amount)
+        keys += [cell.key for cell in trainings(study, grid, data, fingerprint, proxy, seed)]
+        if grid.full and grid.nets:
+            sets.setdefault(FULL, []).append(everything(splits.train, seed))
+    weighted = [name for name in study.training.weighted if name in sets]
+    report = None
+    if grid.nets:
+        records = [folder.result(key)["record"] for key in dict.fromkeys(keys)]
+        report = gather(splits, sets, records, nets=grid.nets, seeds=study.seeds, weighted=weighted)
+        entries = report.entries
+    else:
+        entries = make_plan(splits, sets, seeds=study.seeds, baseline=False, full=False, weighted=())
+    return Group(data, proxy.describe(grid.proxies), entries, amounts, report)
+
+
+def _times(folder: StudyFolder, cells: Sequence[Cell]) -> Iterator[Time]:
+    found: dict[tuple[str, str, float], list[tuple[float, float, float]]] = {}
+    for cell in cells:
+        if cell.stage != "choose" or cell.method is None:
+            continue
+        proxy = folder.result(cell.needs[0])["seconds"] if cell.needs else {"train": 0.0, "extract": 0.0}
+        seconds = (proxy["train"], proxy["extract"], folder.result(cell.key)["seconds"]["select"])
+        found.setdefault((cell.data, cell.method.text, cell.amounts[0]), []).append(seconds)
+    for (data, method, amount), runs in found.items():
+        totals = [sum(run) for run in runs]
+        train, extract, select = (fmean(parts) for parts in zip(*runs, strict=True))
+        yield Time(data, method, amount, len(runs), train, extract, select, min(totals), max(totals))
+
+
+def _row_dicts(groups: Sequence[Group]) -> Iterator[dict[str, Any]]:
+    for group in groups:
+        for row in group.report.rows if group.report else ():
+            yield {"data": group.data, "proxy": group.proxy, "amount": _amount(group, row), **asdict(row)}
+
+
+def _amount(group: Group, row: Row) -> float:
+    return 1.0 if row.name == FULL else group.amounts[row.size]
+
+
+def _as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    if not rows:
+        return ""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
