@@ -6,6 +6,8 @@ from torch import Tensor
 
 def check_finite(name: str, values: Tensor) -> None:
     """Refuse NaN and infinities, naming the first bad row."""
+    if values.numel() == 0:
+        return
     # One pass without a temporary: NaN and infinities reach the extremes.
     lowest, highest = torch.aminmax(values.detach())
     if not (torch.isfinite(lowest) and torch.isfinite(highest)):
