@@ -16,6 +16,7 @@ from lcmat.report import (
     Facts,
     Forest,
     Gallery,
+    HeatMap,
     Page,
     Pictures,
     Point,
@@ -39,6 +40,7 @@ def every_block(text: str) -> tuple[Block, ...]:
         Table(text, (text, "b"), ((text, text), ("c", text)), (1,), ("good", "bad")),
         Curves(text, text, text, text, series, Point(0.0, 90.0, 89.0, 91.0), text),
         Forest(text, text, text, (Bar(text, text, 1.0, -1.0, 3.0, text), Bar("b", "", 2.0, None, None, text)), 0.0),
+        HeatMap(text, text, (text, "b"), (text,), ((1.0,), (None,)), (((text, text),), (("", ""),))),
         Gallery(text, (Pictures(text, (Strip(text, text, images, text), Strip(text, "0", images[:0], text))),)),
         Code(text),
         Bullets((text, text)),
@@ -61,7 +63,7 @@ def test_a_page_with_every_block_is_whole_and_fetches_nothing() -> None:
 def test_every_text_is_escaped() -> None:
     html = render(page_of(NASTY))
     reader = check_page(html)
-    assert "<script" not in html
+    assert html.count("<script") == 1
     assert {NASTY} == {*reader.inside("h1"), *reader.inside("h2"), *reader.inside("code"), *reader.inside("dd")}
     assert NASTY in [attributes["alt"] for attributes in reader.all("img")]
 
@@ -72,7 +74,9 @@ def test_a_section_without_content_is_left_out() -> None:
 
 def test_the_policy_forbids_every_request() -> None:
     policy = next(a["content"] for a in check_page(render(page_of("x"))).all("meta") if "http-equiv" in a)
-    assert policy == "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    rules = str(policy).split("; ")
+    assert rules[:3] == ["default-src 'none'", "style-src 'unsafe-inline'", "img-src data:"]
+    assert len(rules) == 4
 
 
 def test_pictures_hold_the_pixels_they_were_given() -> None:

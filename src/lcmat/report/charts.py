@@ -197,7 +197,7 @@ def _horizontal_axis(xs: Sequence[float]) -> _Axis:
     start, end = _LEFT + 24, WIDTH - _RIGHT - 24
     if len(xs) == 1:
         return _Axis(xs[0] / 2, xs[0] * 1.5, start, end)
-    return _Axis(xs[0], xs[-1], start, end, log=xs[-1] >= 10 * xs[0])
+    return _Axis(xs[0], xs[-1], start, end, log=0 < xs[0] <= xs[-1] / 10)
 
 
 def _spaced(xs: Sequence[float], across: _Axis) -> tuple[Tick, ...]:

@@ -1,30 +1,49 @@
 """A page's description in, one self-contained HTML text out."""
 
+import base64
+import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from importlib import resources
 from typing import Any
 
 import jinja2
+from markupsafe import Markup
 
 from lcmat.report.charts import draw_curves, draw_forest, marker
+from lcmat.report.heat import draw_heat
 from lcmat.report.page import (
     Block,
     Bullets,
     Code,
+    Contours,
     Curves,
     Facts,
     Forest,
     Gallery,
+    HeatMap,
+    Lines,
     Page,
     Pictures,
     Section,
+    Stacks,
     Strip,
     Table,
     Text,
 )
 from lcmat.report.pictures import GAP, data_uri, strip_png
+from lcmat.report.plots import draw_contours, draw_lines, draw_stacks
 
 _KINDS = {Table: "table", Code: "code", Bullets: "bullets", Facts: "facts", Text: "text"}
+_DRAWN: dict[type, tuple[str, Callable[[Any], Any]]] = {
+    Curves: ("curves", draw_curves),
+    Forest: ("forest", draw_forest),
+    Lines: ("lines", draw_lines),
+    Stacks: ("stacks", draw_stacks),
+    Contours: ("contours", draw_contours),
+    HeatMap: ("heat", draw_heat),
+}
 _SHORTEST = 6  # tiles that a row has room for at least, so that two pictures do not fill it
 
 
@@ -38,17 +57,24 @@ class _DrawnStrip:
 
 
 def render(page: Page) -> str:
-    """The page as HTML that needs no other file, no network and no script.
+    """The page as HTML that needs no other file and no network.
 
-    All texts are escaped.
+    All texts are escaped. Its one script sorts tables; the page's policy allows that script and no other, and without
+    it the page shows the same.
 
     Example:
         >>> html = render(Page("A & B", ("Nothing was found.",), ()))
         >>> "<h1>A &amp; B</h1>" in html, "<script" in html
-        (True, False)
+        (True, True)
     """
     sections = [section for section in page.sections if section.blocks]
-    return _template().render(page=page, sections=[_prepare(section) for section in sections])
+    script = "\n" + resources.files("lcmat.report").joinpath("templates/sort.js").read_text(encoding="utf-8")
+    return _template().render(
+        page=page,
+        sections=[_prepare(section) for section in sections],
+        script=Markup(script),  # our own file, not a text of the page
+        script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    )
 
 
 @cache
@@ -76,10 +102,9 @@ def _prepare(section: Section) -> dict[str, Any]:
 
 def _prepare_block(block: Block) -> tuple[str, Any]:
     """The name of the template's macro for a block, and what it draws."""
-    if isinstance(block, Curves):
-        return "curves", draw_curves(block)
-    if isinstance(block, Forest):
-        return "forest", draw_forest(block)
+    if type(block) in _DRAWN:
+        name, draw = _DRAWN[type(block)]
+        return name, draw(block)
     if isinstance(block, Gallery):
         return "gallery", {
             "title": block.title,
