@@ -133,6 +133,8 @@ class Loop:
             found = torch.autograd.grad(value, self.learned)
             gradients = [a + b for a, b in zip(gradients, found, strict=True)] if gradients else list(found)
             total = total + value.detach()
+        if recipe.optimizer == "sgd":
+            gradients = [_limited(gradient, recipe.longest / recipe.lr) for gradient in gradients]
         for learned, gradient in zip(self.learned, gradients, strict=True):
             learned.grad = gradient
         self.optimiser.step()
@@ -203,6 +205,16 @@ class Loop:
         return views.view_gradients(
             self.net, self.layers, inputs, targets, differentiable=differentiable, precision=self.precision
         )
+
+
+def _limited(gradient: Tensor, largest: float) -> Tensor:
+    """The gradient of each sample `[K, m, ...]`, shortened where its root mean square is above `largest`.
+
+    Where a normalisation meets a constant map, derivatives are thousands of times their usual size; one such step
+    would throw a sample out of its range.
+    """
+    size = gradient.square().mean(tuple(range(2, gradient.ndim)), keepdim=True).sqrt()
+    return gradient * (largest / size.clamp(min=torch.finfo(size.dtype).tiny)).clamp(max=1)
 
 
 def _make_optimiser(learned: list[Tensor], plan: Plan, device: torch.device) -> torch.optim.Optimizer:

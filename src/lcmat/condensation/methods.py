@@ -181,6 +181,7 @@ def lcmat_c(
     head: bool = True,
     augmentation: str = "color_crop_cutout",
     cutmix: float = 0.5,
+    longest: float = 0.1,
 ) -> Recipe:
     """LCMat-C.
 
@@ -210,4 +211,5 @@ def lcmat_c(
         network_momentum=0.9,
         network_decay=5e-4,
         cutmix=cutmix,
+        longest=longest,
     )

@@ -31,6 +31,7 @@ class Recipe:
         lr: of the samples.
         optimizer: of the samples: 'sgd' or 'adam'.
         momentum: of 'sgd'.
+        longest: no sample moves further than this in one step of 'sgd', momentum apart (root mean square).
         real_batch: real samples of each class in a step.
         synthetic_batch: synthetic samples of each class in a step, at most.
         augmentation: of real and synthetic samples alike, such as 'color_crop_cutout'.
@@ -54,6 +55,7 @@ class Recipe:
     lr: float = 0.1
     optimizer: Literal["sgd", "adam"] = "sgd"
     momentum: float = 0.5
+    longest: float = 0.1
     real_batch: int = 64
     synthetic_batch: int = 128
     augmentation: str = ""
@@ -73,7 +75,7 @@ class Recipe:
         for name, valid in (("start", ("noise", "real")), ("follow", ("real", "synthetic", ""))):
             if getattr(self, name) not in valid:
                 raise ValueError(f"expected {name} to be {' or '.join(map(repr, valid))}, got {getattr(self, name)!r}")
-        for name in ("lr", "network_lr"):
+        for name in ("lr", "longest", "network_lr"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"expected {name} above 0, got {getattr(self, name)}")
         for name in ("real_batch", "synthetic_batch", "network_batch", "period"):
