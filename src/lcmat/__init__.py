@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 from lcmat.version import __version__
 
 if TYPE_CHECKING:
+    from lcmat import continual as continual
+    from lcmat import dynamic as dynamic
     from lcmat.data import load, sources
     from lcmat.evaluation import Report, evaluate
+    from lcmat.landscape import CurvatureReport, curvature
     from lcmat.networks import nets
     from lcmat.selection import select, selectors
     from lcmat.signals import extract
@@ -21,6 +24,8 @@ _HOMES = {
     "sources": "lcmat.data",
     "Report": "lcmat.evaluation",
     "evaluate": "lcmat.evaluation",
+    "CurvatureReport": "lcmat.landscape",
+    "curvature": "lcmat.landscape",
     "nets": "lcmat.networks",
     "select": "lcmat.selection",
     "selectors": "lcmat.selection",
@@ -34,7 +39,11 @@ _HOMES = {
     "Subset": "lcmat.types",
 }
 
+# Packages whose own names are public, such as `lcmat.dynamic.Sampler`.
+_PACKAGES = ("continual", "dynamic")
+
 __all__ = [
+    "CurvatureReport",
     "FeatureData",
     "ImageData",
     "Record",
@@ -43,6 +52,7 @@ __all__ = [
     "Splits",
     "Subset",
     "__version__",
+    "curvature",
     "evaluate",
     "extract",
     "load",
@@ -62,11 +72,13 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("lcmat.types").Subset.load
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
+    if name in _PACKAGES:
+        return importlib.import_module(f"lcmat.{name}")
     raise AttributeError(f"module 'lcmat' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted((*__all__, *_PACKAGES))
 
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ import typer
 
 from lcmat.cli.catalogue import list_names
 from lcmat.cli.continual import continual
+from lcmat.cli.curvature import curvature
 from lcmat.cli.demo import demo
 from lcmat.cli.dynamic import dynamic
 from lcmat.cli.evaluate import evaluate, report
@@ -35,6 +36,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo,
     "select": select,
     "evaluate": evaluate,
+    "curvature": curvature,
     "dynamic": dynamic,
     "continual": continual,
     "list": list_names,
