@@ -49,23 +49,30 @@ def continual(
     Steps are recorded one by one, and memories kept: the same command again goes on with what is missing.
     """
     from lcmat import files
-    from lcmat.continual import run
+    from lcmat.continual import Budget, make_filler, run
+    from lcmat.continual.protocol import Settings
     from lcmat.data import load
     from lcmat.study.pipeline import Machine
     from lcmat.study.settings import default_net
 
+    fills = parsing.names(fill)
     with parsing.as_wrong_use():
         machine = Machine(device)
         options = _options(set_ or [])
+        budget = Budget(per_class=10 if per_class is None and total is None else per_class, total=total)
+        if unused := sorted(set(options) - set(fills)):
+            raise ValueError(f"--set gives options for {', '.join(unused)}, which fill nothing here")
+        fillers = [make_filler(name, condense_steps=condense_steps, options=options.get(name)) for name in fills]
+        Settings(protocol, net, epochs, proxy, proxy_epochs, batch_size, lr, augment or True)
     splits = load(data)
     say(splits.summary())
     with Progress() as progress:
         study = run(
             splits,
-            parsing.names(fill),
+            fillers,
             steps=steps,
-            per_class=per_class,
-            total=total,
+            per_class=budget.per_class,
+            total=budget.total,
             protocol=protocol,
             net=net or default_net(splits.train),
             epochs=epochs,
@@ -75,8 +82,6 @@ def continual(
             lr=lr,
             augment=augment or True,
             seeds=range(seeds),
-            condense_steps=condense_steps,
-            options=options,
             folder=out,
             device=machine.device,
             progress=lambda done, total, _: progress("steps", done, total),

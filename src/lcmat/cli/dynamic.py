@@ -27,6 +27,7 @@ def dynamic(
     weighted: Annotated[str, typer.Option(help="Selectors whose weights go into the loss: craig,gradmatch.")] = "",
     net: Annotated[str, typer.Option(help="The network; one that suits the data if not given.")] = "",
     epochs: Annotated[int, typer.Option(help="Epochs of each training.")] = 200,
+    proxy_epochs: Annotated[int, typer.Option(help="Epochs of the proxy that chooses a static subset.")] = 10,
     seeds: Annotated[int, typer.Option(help="Runs of each arm.")] = 3,
     lr: Annotated[float, typer.Option(help="Highest learning rate; it falls along a cosine.")] = 0.1,
     batch_size: Annotated[int, typer.Option(help="Samples in a step.")] = 128,
@@ -41,6 +42,7 @@ def dynamic(
     from lcmat import files
     from lcmat.data import load
     from lcmat.dynamic import compare
+    from lcmat.dynamic.arms import make_arms
     from lcmat.study.pipeline import Machine
     from lcmat.study.settings import default_net
 
@@ -49,6 +51,8 @@ def dynamic(
         fractions = parsing.numbers("--fraction", fraction, float)
         turns = parsing.numbers("--every", every, int)
         pools = [None if share == 1 else share for share in parsing.numbers("--pool", pool, float)]
+        # Whatever the data, these must make sense; n is as good as any large number.
+        make_arms(parsing.names(methods), fractions, turns, pools, n=10**6, epochs=epochs, warmup=warmup)
     splits = load(data)
     say(splits.summary())
     with Progress() as progress:
@@ -62,6 +66,7 @@ def dynamic(
             weighted=parsing.names(weighted),
             net=net or default_net(splits.train),
             epochs=epochs,
+            proxy_epochs=proxy_epochs,
             seeds=range(seeds),
             lr=lr,
             batch_size=batch_size,

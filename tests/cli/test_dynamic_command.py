@@ -1,0 +1,50 @@
+from pathlib import Path
+
+import pytest
+
+from cli.commands import Lcmat
+from lcmat import files
+
+SMALL = ("--epochs", "2", "--proxy-epochs", "1", "--seeds", "2", "--net", "mlp:width=4")
+
+
+def test_it_compares_and_goes_on(lcmat: Lcmat, table: Path, tmp_path: Path) -> None:
+    arguments = (
+        "dynamic", table, "--methods", "static:craig,craig,random,infobatch", "--fraction", "0.2",
+        "--every", "1,2", "--pool", "0.5,1", *SMALL, "--out", tmp_path / "out",
+    )  # fmt: skip
+    outcome = lcmat(*arguments, "--json")
+    assert outcome.status == 0
+    assert len(outcome.json["rows"]) == 1 + 2 * 2 + 1 + 1
+    assert len(files.read_json_lines(tmp_path / "out" / "records.jsonl")) == len(outcome.json["records"]) == 14
+    assert files.read_json(tmp_path / "out" / "study.json")["protocol"]["network"] == "mlp:width=4"
+    again = lcmat(*arguments)
+    assert "14 of 14 trainings were done before" in again.out
+    assert again.out.splitlines()[-1] == f"report: {tmp_path / 'out' / 'report.html'}"
+    assert "<html" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
+def test_it_runs_on_digits(lcmat: Lcmat, tmp_path: Path) -> None:
+    outcome = lcmat("dynamic", "digits", *SMALL[:4], "--seeds", "1", "--net", "convnet:width=4", "--out", tmp_path)
+    assert outcome.status == 0
+    assert "lcmat-s, R = 5" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "message"),
+    [
+        (("--methods", "lcmat-x"), 2, "unknown method 'lcmat-x'"),
+        (("--every", "0"), 2, "every of at least 1"),
+        (("--every", "x"), 2, "--every takes a whole number"),
+        (("--fraction", "2"), 2, "at most 1"),
+        (("--pool", "0.01"), 2, "expected a pool of"),
+        (("--device", "tpu"), 2, "expected a device"),
+    ],
+)
+def test_mistakes_are_explained(
+    lcmat: Lcmat, table: Path, tmp_path: Path, options: tuple[str, str], status: int, message: str
+) -> None:
+    outcome = lcmat("dynamic", table, *SMALL, *options, "--out", tmp_path / "out")
+    assert outcome.status == status
+    assert message in outcome.err
+    assert not (tmp_path / "out").exists()
