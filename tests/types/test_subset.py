@@ -24,6 +24,7 @@ def make_subset(**changes: Any) -> Subset:
         "class_names": ("no", "yes"),
         "fingerprint": DATA.fingerprint,
         "weighted": True,
+        "balance": "equal",
         "notes": ("a note",),
         "versions": {"lcmat": "0"},
         **changes,

@@ -143,6 +143,7 @@ class Subset(Sequence[int]):
             "class_names",
             "fingerprint",
             "weighted",
+            "balance",
             "notes",
         )
         meta = {name: getattr(self, name) for name in (*names, "versions")}
