@@ -10,6 +10,7 @@ from lcmat.version import __version__
 if TYPE_CHECKING:
     from lcmat import continual as continual
     from lcmat import dynamic as dynamic
+    from lcmat.condensation import condense, condensers
     from lcmat.data import load, sources
     from lcmat.evaluation import Report, evaluate
     from lcmat.landscape import CurvatureReport, curvature
@@ -17,9 +18,11 @@ if TYPE_CHECKING:
     from lcmat.selection import select, selectors
     from lcmat.signals import extract
     from lcmat.training import train
-    from lcmat.types import FeatureData, ImageData, Record, Signals, Splits, Subset
+    from lcmat.types import FeatureData, ImageData, Record, Signals, Splits, Subset, SyntheticSet
 
 _HOMES = {
+    "condense": "lcmat.condensation",
+    "condensers": "lcmat.condensation",
     "load": "lcmat.data",
     "sources": "lcmat.data",
     "Report": "lcmat.evaluation",
@@ -37,6 +40,7 @@ _HOMES = {
     "Signals": "lcmat.types",
     "Splits": "lcmat.types",
     "Subset": "lcmat.types",
+    "SyntheticSet": "lcmat.types",
 }
 
 # Packages whose own names are public, such as `lcmat.dynamic.Sampler`.
@@ -51,7 +55,10 @@ __all__ = [
     "Signals",
     "Splits",
     "Subset",
+    "SyntheticSet",
     "__version__",
+    "condense",
+    "condensers",
     "curvature",
     "evaluate",
     "extract",

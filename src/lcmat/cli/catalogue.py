@@ -9,6 +9,7 @@ def list_names() -> None:
 
     for title, entries in (
         ("Methods (--method, options with --set)", lcmat.selectors()),
+        ("Condensers (of `lcmat condense`, options with --set)", lcmat.condensers()),
         ("Networks (--net, options as in convnet:width=32)", lcmat.nets()),
         ("Data (DATA)", lcmat.sources()),
     ):

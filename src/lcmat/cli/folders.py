@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from lcmat.cli import parsing
+from lcmat.cli.condense import tell as tell_condensed
 from lcmat.cli.select import describe
 
 
@@ -15,8 +16,14 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="Print what `lcmat select --json` printed.")] = False,
 ) -> None:
     """Show what a run kept, with which settings."""
+    from lcmat.study.condensed import holds_condensed, open_condensed
     from lcmat.study.store import Run
 
+    if holds_condensed(run):
+        with parsing.as_wrong_use():
+            tiny = open_condensed(run)
+        tell_condensed(run, tiny, as_json=as_json)
+        return
     with parsing.as_wrong_use():
         opened = Run.open(run)
     typer.echo(json.dumps(opened.summary(), ensure_ascii=False) if as_json else describe(opened))
@@ -31,12 +38,17 @@ def export(
     ] = None,
 ) -> None:
     """Write the kept rows as a table, as Parquet that `lcmat.load` reads, or as an image folder."""
-    from lcmat.study.export import FORMATS, export_subset, pick_subset
+    from lcmat.study.condensed import holds_condensed, open_condensed
+    from lcmat.study.export import FORMATS, export_subset, export_synthetic, pick_subset
     from lcmat.study.store import Run
 
     with parsing.as_wrong_use():
         if to not in FORMATS:
             raise ValueError(f"--to takes {', '.join(FORMATS)}, got {to!r}")
+        if holds_condensed(run):
+            target = out or run / "exports" / f"synthetic{FORMATS[to]}"
+            typer.echo(f"{export_synthetic(open_condensed(run), to, target)}")
+            return
         opened = Run.open(run)
         folder = pick_subset(opened, subset)
         target = out or opened.path / "exports" / f"{folder.name}{FORMATS[to]}"

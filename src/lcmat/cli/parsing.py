@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lcmat.registry import Entry
 
 
 class WrongUseError(Exception):
@@ -57,6 +60,17 @@ def budget(fraction: str | None, count: str | None, coverage: str | None) -> tup
     return name, tuple(amounts)
 
 
+def assignments(option: str, texts: list[str]) -> dict[str, str]:
+    """The values of a repeatable option such as --data NAME=SOURCE, by name."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, separator, value = text.partition("=")
+        if not separator or not value:
+            raise WrongUseError(f"{option} takes NAME=VALUE, got {text!r}")
+        found[name] = value
+    return found
+
+
 def method_options(method: str, assignments: list[str]) -> dict[str, Any]:
     """The options of a method from texts such as 'rho=0.1'.
 
@@ -66,7 +80,16 @@ def method_options(method: str, assignments: list[str]) -> dict[str, Any]:
     """
     from lcmat.selection import SELECTORS
 
-    entry = SELECTORS.find(method)
+    return entry_options(SELECTORS.find(method), assignments)
+
+
+def entry_options(entry: "Entry[Any, Any]", assignments: list[str]) -> dict[str, Any]:
+    """The options of a registered function from texts such as 'rho=0.1'.
+
+    Raises:
+        ValueError: for a text that is no assignment or no value of the option.
+        TypeError: for an unknown option; the valid ones are listed.
+    """
     texts: dict[str, str] = {}
     for assignment in assignments:
         name, separator, text = assignment.partition("=")
@@ -76,3 +99,20 @@ def method_options(method: str, assignments: list[str]) -> dict[str, Any]:
             raise ValueError(f"--set {name} is given twice")
         texts[name] = text
     return entry.parse_options(texts)
+
+
+def indices(option: str, text: str) -> tuple[int, ...]:
+    """The whole numbers of a list such as '0,3,5-7'; none for an empty text.
+
+    Example:
+        >>> indices("--classes", "0,3,5-7")
+        (0, 3, 5, 6, 7)
+    """
+    found: list[int] = []
+    for part in filter(None, text.split(",")):
+        first, dash, last = part.partition("-")
+        try:
+            found += range(int(first), int(last) + 1) if dash else [int(first)]
+        except ValueError:
+            raise WrongUseError(f"{option} takes numbers and ranges such as 0,3,5-7, got {text!r}") from None
+    return tuple(found)

@@ -38,16 +38,16 @@ class Progress:
         if self._bars:
             self._bars.stop()
 
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        """Show a step."""
+    def __call__(self, stage: str, done: int, total: int, note: str = "") -> None:
+        """Show a step, with a few words on it such as the loss."""
         if self._bars:
             if stage not in self._tasks:
-                self._tasks[stage] = self._bars.add_task(stage, total=total)
-            self._bars.update(self._tasks[stage], completed=done, total=total)
+                self._tasks[stage] = self._bars.add_task(stage, total=total, note=note)
+            self._bars.update(self._tasks[stage], completed=done, total=total, note=note)
         else:
-            self._write_line(stage, done, total)
+            self._write_line(stage, done, total, note)
 
-    def _write_line(self, stage: str, done: int, total: int) -> None:
+    def _write_line(self, stage: str, done: int, total: int, note: str) -> None:
         now = time.monotonic()
         if stage not in self._started:
             self._started[stage] = now
@@ -56,7 +56,7 @@ class Progress:
         self._next_line = now + SECONDS_BETWEEN_LINES
         elapsed = now - self._started[stage]
         left = f", about {elapsed / done * (total - done):,.0f} s left" if 0 < done < total and elapsed > 1 else ""
-        say(f"{stage}: {done:,} of {total:,}{left}")
+        say(f"{stage}: {done:,} of {total:,}{left}" + (f"; {note}" if note else ""))
 
 
 def _make_bars() -> "rich.progress.Progress":
@@ -71,5 +71,6 @@ def _make_bars() -> "rich.progress.Progress":
         TimeElapsedColumn(),
         TextColumn("left:"),
         TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
         console=Console(stderr=True),
     )

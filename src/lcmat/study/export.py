@@ -6,19 +6,19 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
-from PIL import Image
 from torch import Tensor
 
 from lcmat import files
 from lcmat.study.pipeline import read_again
 from lcmat.study.store import Run
-from lcmat.types import Data, ImageData, Subset
+from lcmat.types import Data, ImageData, Subset, SyntheticSet
+from lcmat.types.pictures import as_picture, png_bytes
 
 # Each with the ending of a file of that kind.
 FORMATS = {"csv": ".csv", "parquet": ".parquet", "folder": ""}
@@ -53,11 +53,37 @@ def export_subset(run: Run, folder: Path, form: str, target: Path) -> Path:
     writers: Mapping[str, Callable[[Subset, Data, Path], None]] = {
         "csv": _write_csv,
         "parquet": _write_parquet,
-        "folder": _write_folder,
+        "folder": _write_pictures,
     }
     if target.exists():
         raise ValueError(f"{target} exists already; name another path")
     writers[form](subset, kept, target)
+    return target
+
+
+def export_synthetic(tiny: SyntheticSet, form: str, target: Path) -> Path:
+    """Write the decoded samples of a synthetic set, whole or not at all.
+
+    Args:
+        tiny: the set.
+        form: 'parquet': samples and labels, with a column `soft` where images have soft labels; 'folder':
+            `CLASS/NUMBER.png`.
+        target: the file or folder to write; it must not exist yet.
+
+    Raises:
+        ValueError: for another form, a target that exists, or soft labels that the form cannot hold.
+    """
+    if target.exists():
+        raise ValueError(f"{target} exists already; name another path")
+    kept = tiny.data()
+    if tiny.soft is not None and not (form == "parquet" and tiny.are_images):
+        raise ValueError(f"the soft labels of this set would be lost in this form, {form!r}; its folder keeps them")
+    if form == "parquet":
+        _write_samples(range(len(kept)), kept, target, soft=tiny.soft)
+    elif form == "folder":
+        _write_pictures(range(len(kept)), kept, target)
+    else:
+        raise ValueError(f"a synthetic set is exported to parquet or folder, got {form!r}")
     return target
 
 
@@ -73,19 +99,33 @@ def _write_csv(subset: Subset, kept: Data, target: Path) -> None:
 
 
 def _write_parquet(subset: Subset, kept: Data, target: Path) -> None:
+    # In a table of features a column of weights would be read as one more feature; the CSV has them.
+    _write_samples(subset, kept, target, weights=subset.weights if isinstance(kept, ImageData) else None)
+
+
+def _write_samples(
+    rows: Sequence[int], kept: Data, target: Path, *, weights: Tensor | None = None, soft: Tensor | None = None
+) -> None:
     label = {"names": list(kept.class_names), "_type": "ClassLabel"}
-    columns: dict[str, Any] = {"index": pa.array(list(subset), pa.int64()), "label": pa.array(kept.labels.tolist())}
+    columns: dict[str, Any] = {"index": pa.array(list(rows), pa.int64()), "label": pa.array(kept.labels.tolist())}
     features: dict[str, Any] = {"index": {"dtype": "int64", "_type": "Value"}, "label": label}
     if isinstance(kept, ImageData):
-        names = kept.names or tuple(map(str, subset))
-        encoded = [{"bytes": _png(image), "path": name} for image, name in zip(kept.images, names, strict=True)]
+        names = kept.names or tuple(map(str, rows))
+        encoded = [
+            {"bytes": png_bytes(as_picture(image)), "path": name}
+            for image, name in zip(kept.images, names, strict=True)
+        ]
         columns["image"] = pa.array(encoded, pa.struct({"bytes": pa.binary(), "path": pa.string()}))
-        columns["weight"] = pa.array(subset.weights.tolist())
-        features |= {"image": {"_type": "Image"}, "weight": {"dtype": "float64", "_type": "Value"}}
+        features["image"] = {"_type": "Image"}
     else:
-        # A column of weights would be read as one more feature; the CSV has them.
         columns["features"] = pa.array(kept.features.tolist(), pa.list_(pa.float32()))
         features["features"] = {"feature": {"dtype": "float32", "_type": "Value"}, "_type": "List"}
+    if weights is not None:
+        columns["weight"] = pa.array(weights.tolist())
+        features["weight"] = {"dtype": "float64", "_type": "Value"}
+    if soft is not None:
+        columns["soft"] = pa.array(soft.tolist(), pa.list_(pa.float32()))
+        features["soft"] = {"feature": {"dtype": "float32", "_type": "Value"}, "_type": "List"}
     metadata = {"huggingface": json.dumps({"info": {"features": features}})}
     table = pa.table(columns).replace_schema_metadata(metadata)
     content = io.BytesIO()
@@ -93,33 +133,25 @@ def _write_parquet(subset: Subset, kept: Data, target: Path) -> None:
     files.write_bytes(target, content.getvalue())
 
 
-def _write_folder(subset: Subset, kept: Data, target: Path) -> None:
+def _write_pictures(rows: Sequence[int], kept: Data, target: Path) -> None:
     if not isinstance(kept, ImageData):
         raise ValueError("only images make an image folder, and this data is feature vectors; use csv or parquet")
     target.parent.mkdir(parents=True, exist_ok=True)
     building = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
     try:
         names = kept.names or ("",) * len(kept)
-        for index, image, label, name in zip(subset, kept.images, kept.labels.tolist(), names, strict=True):
+        for index, image, label, name in zip(rows, kept.images, kept.labels.tolist(), names, strict=True):
             folder = building / _plain(kept.class_names[label])
             folder.mkdir(exist_ok=True)
             path = folder / f"{_plain(Path(name).stem)}.png"
             if not name or path.exists():
                 path = path.with_stem(f"{path.stem}-{index}".lstrip("-"))
-            path.write_bytes(_png(image))
+            path.write_bytes(png_bytes(as_picture(image)))
         building.chmod(0o755)
         building.replace(target)
     except BaseException:
         shutil.rmtree(building, ignore_errors=True)
         raise
-
-
-def _png(image: Tensor) -> bytes:
-    """A PNG of one image, uint8 `[channels, height, width]`."""
-    array = image.permute(1, 2, 0).contiguous().numpy()
-    content = io.BytesIO()
-    Image.fromarray(array[..., 0] if array.shape[2] == 1 else array).save(content, format="PNG")
-    return content.getvalue()
 
 
 def _plain(name: str) -> str:
