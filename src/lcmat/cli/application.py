@@ -9,6 +9,7 @@ from typing import Annotated, NoReturn, cast
 import typer
 
 from lcmat.cli.catalogue import list_names
+from lcmat.cli.condense import condense, join
 from lcmat.cli.continual import continual
 from lcmat.cli.curvature import curvature
 from lcmat.cli.demo import demo
@@ -17,6 +18,7 @@ from lcmat.cli.evaluate import evaluate, report
 from lcmat.cli.folders import export, show
 from lcmat.cli.parsing import WrongUseError
 from lcmat.cli.select import select
+from lcmat.cli.study import reproduce, study
 from lcmat.version import __version__
 
 DONE, FAILED, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
@@ -35,10 +37,14 @@ app = typer.Typer(
 _COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo,
     "select": select,
+    "condense": condense,
+    "join": join,
     "evaluate": evaluate,
     "curvature": curvature,
     "dynamic": dynamic,
     "continual": continual,
+    "study": study,
+    "reproduce": reproduce,
     "list": list_names,
     "show": show,
     "export": export,

@@ -2,12 +2,15 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lcmat.cli import parsing
 from lcmat.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from lcmat.evaluation import Report
 
 
 def evaluate(
@@ -16,7 +19,9 @@ def evaluate(
         str, typer.Option(help="Networks to train, such as resnet18,convnet:width=32; the proxy's if not given.")
     ] = "",
     seeds: Annotated[int, typer.Option(help="Independent runs: a proxy, a selection and a training each.")] = 6,
-    epochs: Annotated[int, typer.Option(help="Epochs of each training.")] = 200,
+    epochs: Annotated[
+        int | None, typer.Option(help="Epochs of each training; 200 if not given, 1,000 for condensed sets.")
+    ] = None,
     same_subset: Annotated[
         bool, typer.Option("--same-subset", help="Train all seeds on the run's own subset; they are then dependent.")
     ] = False,
@@ -33,29 +38,51 @@ def evaluate(
     recorded one by one: the same command again goes on with what is missing.
     """
     from lcmat.study.comparison import Protocol, check_comparable, compare
+    from lcmat.study.condensed import evaluate_condensed, holds_condensed
     from lcmat.study.pipeline import Machine
     from lcmat.study.store import Run
 
+    if all(holds_condensed(run) for run in runs):
+        with Progress() as progress:
+            report, page = evaluate_condensed(
+                runs,
+                out or runs[0],
+                seeds=seeds,
+                nets=parsing.names(nets),
+                epochs=epochs,
+                full=full,
+                device=device,
+                progress=lambda done, total, _: progress("training on synthetic sets", done, total),
+            )
+        _tell(report, page, as_json=as_json)
+        return
     with parsing.as_wrong_use():
-        protocol = Protocol(parsing.names(nets), seeds, epochs, same_subset, full)
+        protocol = Protocol(parsing.names(nets), seeds, epochs or 200, same_subset, full)
         opened = [Run.open(path) for path in runs]
         check_comparable(opened)
         Machine(device)
     with Progress() as progress:
         report, page = compare(opened, protocol, out or runs[0], Machine(device, progress=progress))
-    typer.echo(json.dumps(report.as_dict(), ensure_ascii=False) if as_json else f"{report.table()}\nreport: {page}")
+    _tell(report, page, as_json=as_json)
 
 
 def report(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="RUN...", help="Run folders, or the --out folder of an evaluation.")
+        list[Path], typer.Argument(metavar="RUN...", help="Folders of evaluated runs, evaluations or studies.")
     ],
+    out: Annotated[
+        Path | None, typer.Option(help="One page for all of them, this file; each its own in its folder if not given.")
+    ] = None,
 ) -> None:
-    """Make the report pages of evaluated runs anew, from their records."""
-    from lcmat.study.comparison import render_again
+    """Make report pages anew, from their records, or one page of several runs."""
+    from lcmat.study.pages import render_folders
     from lcmat.study.pipeline import Machine
 
-    for folder in folders:
-        with Progress() as progress:
-            page = render_again(folder, Machine(progress=progress))
+    with Progress() as progress:
+        pages = render_folders(folders, Machine(progress=progress), out)
+    for page in pages:
         typer.echo(f"report: {page}")
+
+
+def _tell(report: "Report", page: Path, *, as_json: bool) -> None:
+    typer.echo(json.dumps(report.as_dict(), ensure_ascii=False) if as_json else f"{report.table()}\nreport: {page}")

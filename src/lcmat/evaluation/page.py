@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lcmat import runtime
-from lcmat.evaluation.gallery import picture_blocks
+from lcmat.evaluation.gallery import PAGE_BYTES, picture_blocks
 from lcmat.evaluation.plan import FULL, Entry, class_counts
 from lcmat.evaluation.rows import NUMERIC, Row, texts
 from lcmat.report import Bar, Block, Bullets, Code, Curves, Facts, Forest, Page, Point, Section, Series, Table, Text
@@ -23,13 +23,14 @@ def describe(
     title: str,
     folders: Mapping[str, str | Path],
     stages: Mapping[str, Mapping[str, float]],
+    page_bytes: int = PAGE_BYTES,
 ) -> Page:
-    """The page of a report, ready to be rendered."""
+    """The page of a report, ready to be rendered, with pictures of about so many bytes at most."""
     chosen = [entry for entry in report.entries if entry.first is not None]
     sections = (
         Section("Results", result_blocks(report)),
         Section("Notes", (Bullets(report.notes),) if report.notes else ()),
-        Section("What was picked", picture_blocks(report.data, chosen) if pictures else ()),
+        Section("What was picked", picture_blocks(report.data, chosen, page_bytes=page_bytes) if pictures else ()),
         Section("Class counts", (_class_table(report, chosen),)),
         Section("How to use a subset", tuple(_usage(report, chosen, folders))),
         Section("How it was measured", (protocol_facts(report),)),

@@ -23,6 +23,7 @@ from lcmat.report.page import (
     Table,
     Text,
     Trace,
+    join_pages,
 )
 from lcmat.report.render import render
 
@@ -49,5 +50,6 @@ __all__ = [
     "Table",
     "Text",
     "Trace",
+    "join_pages",
     "render",
 ]

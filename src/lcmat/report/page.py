@@ -1,5 +1,6 @@
 """What a page holds: frozen descriptions, without a word of HTML."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -314,3 +315,17 @@ class Page:
     lead: tuple[str, ...]
     sections: tuple[Section, ...]
     footer: str = ""
+
+
+def join_pages(pages: Sequence[Page], title: str) -> Page:
+    """Several pages as one: their findings first, then all their sections, each with the title of its page.
+
+    Example:
+        >>> one, other = Page("A", ("a wins.",), (Section("Results", ()),)), Page("B", (), ())
+        >>> joined = join_pages([one, other], "Both")
+        >>> joined.lead, [section.title for section in joined.sections]
+        (('A: a wins.',), ['A: Results'])
+    """
+    lead = tuple(f"{page.title}: {sentence}" for page in pages for sentence in page.lead)
+    sections = (Section(f"{page.title}: {part.title}", part.blocks) for page in pages for part in page.sections)
+    return Page(title, lead, tuple(sections))

@@ -238,6 +238,8 @@ def _draw_panel(
 
 def _svg_path(vertices: object, codes: object, across: Scale, up: Scale) -> str:
     """A path of matplotlib as one of SVG: codes 1, 2 and 79 start, continue and close an outline."""
+    if codes is None:  # nothing lies in this band
+        return ""
     words = []
     for (x, y), code in zip(np.asarray(vertices).tolist(), np.asarray(codes).tolist(), strict=True):
         words.append("Z" if code == 79 else f"{'M' if code == 1 else 'L'}{across(x):g},{up(y):g}")

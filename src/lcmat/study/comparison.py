@@ -1,13 +1,16 @@
 """Evaluation of runs: fresh networks on what they keep, seed by seed, with records and page in a folder."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from lcmat import files
 from lcmat.evaluation import Report, evaluate
+from lcmat.evaluation.gallery import PAGE_BYTES
+from lcmat.evaluation.page import describe
 from lcmat.networks.build import parse as parse_net
+from lcmat.report import Page, render
 from lcmat.study.pipeline import Machine, choose, read_again
 from lcmat.study.store import Run
 from lcmat.types import Splits, Subset
@@ -88,18 +91,14 @@ def compare(
         device=machine.device,
         progress=None if follow is None else lambda done, total, _: follow(done, total),
     )
-    page = report.save_html(
-        folder / "report.html",
-        folders={name: run.subset_folders()[0] for name, run in named.items()},
-        stages={name: run.seconds for name, run in named.items()},
-    )
+    page = files.write_text(folder / "report.html", render(_describe(report, named, PAGE_BYTES)))
     paths = [os.path.relpath(run.path, folder) for run in runs]
     files.write_json(folder / "evaluation.json", {"format": 1, "runs": paths, "protocol": asdict(protocol)})
     return report, page
 
 
-def render_again(folder: Path, machine: Machine) -> Path:
-    """The page of an evaluation made anew; what stands in its records is not trained again.
+def describe_again(folder: Path, machine: Machine, page_bytes: int = PAGE_BYTES) -> Page:
+    """The page of an evaluation; what stands in its records is not trained again.
 
     Raises:
         ValueError: when there was no evaluation in this folder.
@@ -112,7 +111,20 @@ def render_again(folder: Path, machine: Machine) -> Path:
         protocol = Protocol(**{**meta["protocol"], "nets": tuple(meta["protocol"]["nets"])})
     except (KeyError, TypeError) as error:
         raise ValueError(f"{folder / 'evaluation.json'} does not describe an evaluation: {error!r}") from None
-    return compare([Run.open(path) for path in paths], protocol, folder, machine)[1]
+    runs = [Run.open(path) for path in paths]
+    report, _ = compare(runs, protocol, folder, machine)
+    return _describe(report, name_runs(runs), page_bytes)
+
+
+def _describe(report: Report, runs: Mapping[str, Run], page_bytes: int) -> Page:
+    return describe(
+        report,
+        pictures=True,
+        title="",
+        folders={name: run.subset_folders()[0] for name, run in runs.items()},
+        stages={name: run.seconds for name, run in runs.items()},
+        page_bytes=page_bytes,
+    )
 
 
 def name_runs(runs: Sequence[Run]) -> dict[str, Run]:

@@ -1,5 +1,6 @@
 """What a study is: a grid of data, methods, amounts, networks and seeds, with the settings of all trainings."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -25,6 +26,12 @@ class Source:
     local: str = ""
     reading: Mapping[str, Any] = field(default_factory=dict)
     classes: int = 0
+
+
+def locate(source: Source) -> str:
+    """What to load: the folder in `LCMAT_DATA` where it is, else the source itself."""
+    local = Path(os.environ.get("LCMAT_DATA", "")) / source.local
+    return str(local) if source.local and local.is_dir() else source.source
 
 
 @dataclass(frozen=True)

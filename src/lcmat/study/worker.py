@@ -1,10 +1,9 @@
 """How a cell is done: a proxy is trained, samples are chosen or made, a network is trained on them."""
 
-import os
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,11 +15,13 @@ from lcmat.evaluation import evaluate
 from lcmat.evaluation.plan import FULL
 from lcmat.selection import select
 from lcmat.study.cells import Cell
-from lcmat.study.design import Source, Study
+from lcmat.study.design import Source, Study, locate
 from lcmat.study.pipeline import Look, Machine, look_with_proxy, look_without_proxy
 from lcmat.study.settings import default_net
 from lcmat.study.study_folder import StudyFolder
 from lcmat.types import Data, Reduced, Signals, Splits, Subset
+
+SMALL = 256  # numbers in a sample, up to which a second thread gains nothing
 
 
 class Worker:
@@ -38,7 +39,10 @@ class Worker:
     def do(self, cell: Cell) -> dict[str, Any]:
         """Do a cell; the result is what its file will hold."""
         stages = {"proxy": self._train_proxy, "choose": self._choose, "train": self._train}
-        return {"stage": cell.stage, "machine": runtime.machine(), **stages[cell.stage](cell)}
+        small = self.splits[cell.data].train.inputs[0].numel() <= SMALL
+        with runtime.one_thread() if small else nullcontext():
+            result = stages[cell.stage](cell)
+        return {"stage": cell.stage, "machine": runtime.machine(), **result}
 
     def _train_proxy(self, cell: Cell) -> dict[str, Any]:
         look = self._look(cell, cell.key)
@@ -159,8 +163,7 @@ def read_sources(study: Study, given: Mapping[str, str]) -> dict[str, Splits]:
 
 
 def _read(source: Source, given: str | None) -> Splits:
-    local = Path(os.environ.get("LCMAT_DATA", "")) / source.local if source.local else None
-    place = given or (str(local) if local is not None and local.is_dir() else source.source)
+    place = given or locate(source)
     splits = load(place, **source.reading)
     if source.classes:
         splits = Splits(

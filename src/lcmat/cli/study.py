@@ -1,0 +1,126 @@
+"""`lcmat study` and `lcmat reproduce`: grids of data, methods, shares, networks and seeds."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lcmat.cli import parsing
+from lcmat.cli.progress import Progress, say
+
+if TYPE_CHECKING:
+    from lcmat.study.cells import Cell
+    from lcmat.study.recipes import Recipe
+
+SECONDS_BETWEEN_LINES = 5.0
+
+
+def study(
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The study, as docs/studies.md describes it.")],
+    quick: Annotated[bool, typer.Option("--quick", help="Its small form, which stands under [quick].")] = False,
+    data: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=SOURCE", help="Load this in place of a data set; repeatable.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the study; runs/NAME if not given.")] = None,
+    memory: Annotated[str | None, typer.Option(help="For selections, such as 4GB.")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1; a GPU if there is one.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print rows, times and the paper's values as JSON.")] = False,
+) -> None:
+    """Run a study: every combination of what stands in its file, each only once.
+
+    The same command again goes on with what is missing, and given at the same time in several places it shares the
+    work among them.
+    """
+    _run(file, quick, data or [], out, memory, device, as_json)
+
+
+def reproduce(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A named study; see --list.")] = None,
+    list_all: Annotated[bool, typer.Option("--list", help="Name all studies and stop.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A small form on the digits, in seconds.")] = False,
+    data: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=SOURCE", help="Load this in place of a data set; repeatable.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the study; runs/NAME if not given.")] = None,
+    memory: Annotated[str | None, typer.Option(help="For selections, such as 4GB.")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1; a GPU if there is one.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print rows, times and the paper's values as JSON.")] = False,
+) -> None:
+    """Repeat a table or figure of the paper, and print our values, the paper's and the difference."""
+    from lcmat.study.recipes import find_recipe, recipes
+
+    if list_all:
+        known = recipes()
+        width = max(map(len, known))
+        for recipe in known.values():
+            typer.echo(f"{recipe.name:<{width}}  {recipe.title}")
+        return
+    if name is None:
+        raise parsing.WrongUseError("name a study, or give --list")
+    with parsing.as_wrong_use():
+        recipe = find_recipe(name)
+    folder = out or Path("runs") / (f"{name}-quick" if quick else name)
+    if recipe.commands:
+        _run_commands(recipe, quick, data or [], folder, device, as_json)
+        return
+    _run(recipe.file, quick, data or [], folder, memory, device, as_json)
+
+
+def _run(
+    file: Path, quick: bool, data: list[str], out: Path | None, memory: str | None, device: str | None, as_json: bool
+) -> None:
+    from lcmat.study.pipeline import Machine
+    from lcmat.study.run_study import Asked, run_study
+    from lcmat.study.study_page import as_text
+
+    with parsing.as_wrong_use():
+        asked = Asked(file, quick, parsing.assignments("--data", data))
+        asked.read()
+        Machine(device, memory)
+    with Progress() as progress:
+        machine = Machine(device, memory, progress)
+        outcome, page = run_study(asked, out or Path("runs") / file.stem, machine, _tell())
+    text = json.dumps(outcome.as_dict(), ensure_ascii=False) if as_json else f"{as_text(outcome)}\nreport: {page}"
+    typer.echo(text)
+
+
+def _run_commands(recipe: "Recipe", quick: bool, data: list[str], out: Path, device: str | None, as_json: bool) -> None:
+    """A study that other commands do, one after the other."""
+    from contextlib import nullcontext
+
+    from lcmat import runtime
+    from lcmat.cli import application
+
+    with parsing.as_wrong_use():
+        commands = recipe.fill_in(out, quick=quick, given=parsing.assignments("--data", data))
+    more = ["--device", device] if device else []
+    with runtime.one_thread() if quick else nullcontext():  # the digits have no work for more
+        for place, words in enumerate(commands, start=1):
+            say(f"{place} of {len(commands)}: lcmat {' '.join(words)}")
+            last = ["--json"] if as_json and place == len(commands) else []
+            if status := application.run([*words, *more, *last]):
+                raise typer.Exit(status)
+
+
+def _tell() -> Callable[[int, int, float | None, "Cell"], None]:
+    """Says now and then which cell is at hand, and how long it may still take."""
+    latest = -SECONDS_BETWEEN_LINES
+
+    def tell(done: int, total: int, left: float | None, cell: "Cell") -> None:
+        nonlocal latest
+        now = time.monotonic()
+        if now - latest < SECONDS_BETWEEN_LINES:
+            return
+        latest = now
+        say(f"cell {done + 1:,} of {total:,}{'' if left is None else f', {_about(left)} left'}: {cell.key[:-13]}")
+
+    return tell
+
+
+def _about(seconds: float) -> str:
+    if seconds < 120:
+        return f"about {seconds:.0f} s"
+    return f"about {seconds / 60:.0f} min" if seconds < 7200 else f"about {seconds / 3600:.1f} h"
