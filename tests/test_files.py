@@ -144,6 +144,12 @@ def test_artifact_is_not_written_over_a_file(tmp_path: Path) -> None:
         save(path, 1)
 
 
+def test_fingerprint_of_a_type_that_numpy_does_not_have() -> None:
+    x = torch.tensor([1.0, -2.5])
+    digests = {files.fingerprint(y) for y in (x.bfloat16(), -x.bfloat16(), x.bfloat16().view(torch.int16), x.half())}
+    assert len(digests) == 4
+
+
 def test_fingerprint_sees_type_shape_content_and_order() -> None:
     x = torch.arange(4)
     others = [(x.reshape(2, 2),), (x.int(),), (x + 1,), (x, "a"), (x, ["a", "b"]), (x, ["ab"]), (x, ["b", "a"])]

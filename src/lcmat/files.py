@@ -165,10 +165,19 @@ def fingerprint(*parts: torch.Tensor | np.ndarray[Any, Any] | str | Iterable[str
     digest = hashlib.sha256()
     for part in parts:
         if isinstance(part, torch.Tensor | np.ndarray):
-            array = np.ascontiguousarray(part.detach().cpu().numpy() if isinstance(part, torch.Tensor) else part)
-            digest.update(f"array {array.dtype.str} {array.shape}\n".encode())
+            kind, array = _as_array(part)
+            digest.update(f"array {kind} {array.shape}\n".encode())
             digest.update(array.reshape(-1).view(np.uint8).data)
         else:
             texts = [part] if isinstance(part, str) else list(part)
             digest.update(json.dumps(texts).encode())
     return digest.hexdigest()
+
+
+def _as_array(part: torch.Tensor | np.ndarray[Any, Any]) -> tuple[str, np.ndarray[Any, Any]]:
+    """The name of the type of the numbers, and the numbers; bfloat16, which NumPy does not have, as its bits."""
+    if isinstance(part, torch.Tensor):
+        short = part.dtype == torch.bfloat16
+        array = np.ascontiguousarray((part.detach().view(torch.int16) if short else part.detach()).cpu().numpy())
+        return "bfloat16" if short else array.dtype.str, array
+    return part.dtype.str, np.ascontiguousarray(part)
