@@ -39,8 +39,9 @@ def test_written_file_is_as_readable_as_any_new_file(tmp_path: Path) -> None:
 def test_full_disk_leaves_the_old_file_whole_and_no_rubbish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = files.write_text(tmp_path / "a.txt", "old")
     fill_the_disk(monkeypatch)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match="No space left") as caught:
         files.write_text(path, "new")
+    assert caught.value.filename == str(path)
     assert path.read_text(encoding="utf-8") == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
 
