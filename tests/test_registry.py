@@ -80,6 +80,8 @@ def test_unknown_options_are_answered_with_the_valid_ones() -> None:
 def test_unknown_names_are_answered_with_near_ones() -> None:
     with pytest.raises(ValueError, match=r"unknown shape 'cirle'; did you mean 'circle'\? valid: circle"):
         SHAPES.find("cirle")
+    with pytest.raises(ValueError, match=r"unknown shape 'CIRCLE'; did you mean 'circle'"):
+        SHAPES.find("CIRCLE")
     with pytest.raises(ValueError, match="unknown shape 'xyz'; valid: circle"):
         SHAPES.find("xyz")
     with pytest.raises(ValueError, match="valid: none"):

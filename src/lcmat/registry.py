@@ -185,7 +185,7 @@ def split_options(text: str) -> tuple[str, dict[str, str]]:
 
 def _unknown(kind: str, name: str, valid: Iterable[str]) -> str:
     names = list(valid)
-    near = difflib.get_close_matches(str(name), names, n=2, cutoff=0.5)
+    near = difflib.get_close_matches(str(name).lower(), names, n=2, cutoff=0.5)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ";"
     return f"unknown {kind} {name!r}{hint} valid: {', '.join(names) if names else 'none'}"
 
