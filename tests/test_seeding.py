@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 import torch
 
@@ -8,6 +9,13 @@ def test_derived_seeds_are_fixed_forever() -> None:
     # A changed value would silently change every published subset.
     assert seeding.derive(0, "training") == 5_154_316_724_361_861_940
     assert seeding.derive(3, "selection", 2) == 4_854_872_977_192_870_925
+
+
+def test_any_whole_number_is_a_seed_and_nothing_else() -> None:
+    assert seeding.derive(np.int64(7), "x") == seeding.derive(7, "x")  # type: ignore[arg-type]
+    for seed in (1.5, "x", None):
+        with pytest.raises(TypeError, match=f"expected a whole number as seed, got {seed!r}"):
+            seeding.derive(seed)  # type: ignore[arg-type]
 
 
 def test_purposes_do_not_run_into_each_other() -> None:

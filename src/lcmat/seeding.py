@@ -1,6 +1,7 @@
 """Randomness is an argument: generators derived from a seed and a purpose; the global generators are never touched."""
 
 import hashlib
+import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,11 +13,18 @@ def derive(seed: int, *purpose: str | int) -> int:
 
     Two purposes never share a stream, so that adding a draw in one place changes nothing elsewhere.
 
+    Raises:
+        TypeError: for a seed that is no whole number.
+
     Example:
         >>> derive(0, "training") == derive(0, "training"), derive(0, "training") == derive(0, "selection")
         (True, False)
     """
-    text = "\x1f".join([str(int(seed)), *map(str, purpose)])
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        raise TypeError(f"expected a whole number as seed, got {seed!r}") from None
+    text = "\x1f".join([str(number), *map(str, purpose)])
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
 
 
