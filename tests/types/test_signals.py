@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -63,6 +65,12 @@ def test_confident_samples_keep_their_digits() -> None:
 def test_impossible_signals_cannot_be_made(parts: dict[str, torch.Tensor], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Signals(**parts)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("labels", [np.array(["cat", "dog"]), ["cat", "dog"], np.array(["cat", None])])
+def test_labels_of_text_are_refused_with_a_way_out(labels: Any) -> None:
+    with pytest.raises(ValueError, match=r"class indices or real numbers, got text or objects; .*np\.unique"):
+        Signals(labels=labels)
 
 
 def test_probabilities_given_as_logits_are_noticed() -> None:

@@ -209,6 +209,11 @@ def _matrix(name: str, value: Array | None) -> Tensor | None:
 def _label_vector(value: Array | None) -> Tensor | None:
     if value is None:
         return None
+    if not isinstance(value, Tensor) and np.asarray(value).dtype.kind in "OSU":
+        raise ValueError(
+            "expected labels as class indices or real numbers, got text or objects; "
+            "class_names, labels = np.unique(labels, return_inverse=True) gives indices"
+        )
     tensor = torch.as_tensor(value).detach()
     if tensor.ndim != 1:
         raise ValueError(f"expected labels as a vector of class indices, got shape {list(tensor.shape)}")
