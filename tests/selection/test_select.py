@@ -1,6 +1,7 @@
 from itertools import combinations
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -215,6 +216,12 @@ BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "temperature": ({"count": 3, "temperature": 0.0}, ValueError, "temperature above 0"),
     "memory": ({"count": 3, "memory": "lots"}, ValueError, "amount of memory such as '4GB'"),
 }
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    signals = _signals([20, 20])
+    assert len(lcmat.select(signals, "uniform", count=np.int64(6))) == 6
+    assert len(lcmat.select(signals, "uniform", fraction=np.float32(0.25))) == 10
 
 
 @pytest.mark.parametrize("name", BAD)

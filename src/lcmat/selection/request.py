@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 import torch
@@ -60,11 +61,9 @@ def read_budgets(n: int, fraction: Any, count: Any, coverage: Any, *, with_cost:
         raise ValueError(f"expected exactly one of fraction, count and coverage, got {found}")
     ((name, value),) = given.items()
     several = isinstance(value, Sequence) and not isinstance(value, str)
-    values = list(value) if several else [value]
+    values = [_amount(name, item, n) for item in (value if several else [value])]
     if not values:
         raise ValueError(f"expected at least one {name}, got an empty list")
-    for item in values:
-        _check_amount(name, item, n)
     if name == "coverage":
         return Budgets(coverages=tuple(float(item) for item in values), several=several)
     if with_cost:
@@ -75,13 +74,17 @@ def read_budgets(n: int, fraction: Any, count: Any, coverage: Any, *, with_cost:
     return Budgets(counts=tuple(counts), several=several)
 
 
-def _check_amount(name: str, item: Any, n: int) -> None:
-    if isinstance(item, bool) or not isinstance(item, int if name == "count" else int | float):
+def _amount(name: str, item: Any, n: int) -> Any:
+    """One budget as a plain number, NumPy's numbers too."""
+    fits = isinstance(item, Integral if name == "count" else Real) and not isinstance(item, bool)
+    if not fits:
         raise TypeError(f"expected {name} as {'an integer' if name == 'count' else 'a number'}, got {item!r}")
-    if name == "count" and not 1 <= item <= n:
-        raise ValueError(f"expected a count from 1 to {n:,}, the number of samples, got {item:,}")
-    if name != "count" and not 0 < item <= 1:
-        raise ValueError(f"expected a {name} above 0 and at most 1, got {item}")
+    number = int(item) if name == "count" else float(item)
+    if name == "count" and not 1 <= number <= n:
+        raise ValueError(f"expected a count from 1 to {n:,}, the number of samples, got {number:,}")
+    if name != "count" and not 0 < number <= 1:
+        raise ValueError(f"expected a {name} above 0 and at most 1, got {number}")
+    return number
 
 
 def read_constraints(n: int, given: Any, exclude: Any, cost: Array | Sequence[float] | None) -> Constraints:
