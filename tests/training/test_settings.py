@@ -49,6 +49,12 @@ def test_both_parts_of_a_data_set_are_not_one() -> None:
         train("mlp", Splits(data, data, "both"), epochs=1)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("net", [3, None, nn.Linear])
+def test_what_is_no_network_is_refused(net: Any) -> None:
+    with pytest.raises(TypeError, match=f"expected the name of a network or an nn.Module, got {type(net).__name__}"):
+        train(net, vectors(), epochs=1, device="cpu")
+
+
 def config(net: str | nn.Module = "mlp:width=4", n: int = 50, **changes: Any) -> dict[str, Any]:
     log = log_of(train(net, vectors(n), **{"epochs": 1, "device": "cpu", **changes}))
     assert log is not None

@@ -161,7 +161,7 @@ def describe(
     """The training in JSON values: network, data, weights, settings, versions and kind of device."""
     versions = runtime.versions()
     return {
-        "net": net if isinstance(net, str) else f"{type(net).__qualname__} {state_fingerprint(net)}",
+        "net": f"{type(net).__qualname__} {state_fingerprint(net)}" if isinstance(net, nn.Module) else net,
         "data": data.fingerprint,
         "normalisation": [list(data.mean), list(data.std)],
         "flip": isinstance(data, ImageData) and data.flip,
