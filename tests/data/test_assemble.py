@@ -19,6 +19,15 @@ def vectors(labels: list[int], width: int = 3) -> RawPart:
     return RawPart(features, np.array(labels), tuple(f"r{row}" for row in range(len(labels))))
 
 
+def test_a_feature_that_is_no_number_is_named_by_its_row_in_the_source() -> None:
+    bad = vectors([0, 1, 0, 1])
+    bad.inputs[2, 1] = np.nan
+    with pytest.raises(ValueError, match="got NaN or infinity in 1 of 4 training rows, the first r2;"):
+        index_labels(Raw(bad))
+    with pytest.raises(ValueError, match="1 of 4 test rows, the first r2;"):
+        index_labels(Raw(vectors([0, 1]), bad))
+
+
 @pytest.mark.parametrize(
     ("labels", "indices", "names"),
     [

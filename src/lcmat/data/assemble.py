@@ -128,6 +128,8 @@ def _match_inputs(train: RawPart, test: RawPart | None) -> tuple[RawPart, RawPar
     for part, where in ((train, "training"), (test, "test")):
         if part is not None and len(part.inputs) == 0:
             raise ValueError(f"expected at least one {where} sample, got none: the data is empty")
+        if part is not None and not part.is_images:
+            _check_features(part, where)
     if test is None or train.inputs.shape[1:] == test.inputs.shape[1:]:
         return train, test
     ours, theirs = train.inputs.shape, test.inputs.shape
@@ -139,6 +141,16 @@ def _match_inputs(train: RawPart, test: RawPart | None) -> tuple[RawPart, RawPar
         raise mixed_sizes(train.names[0], ours, test.names[0], theirs)
     channels = max(ours[1], theirs[1])
     return _with_channels(train, channels), _with_channels(test, channels)
+
+
+def _check_features(part: RawPart, where: str) -> None:
+    """Refuse NaN and infinities while the rows still have the numbers and names of the source."""
+    bad = np.flatnonzero(~np.isfinite(part.inputs).all(1))
+    if len(bad):
+        raise ValueError(
+            f"expected finite features, got NaN or infinity in {len(bad):,} of {len(part.inputs):,} {where} rows, "
+            f"the first {part.names[bad[0]]}; fill or drop them"
+        )
 
 
 def _with_channels(part: RawPart, channels: int) -> RawPart:
