@@ -131,6 +131,11 @@ def test_resize_takes_the_middle_square() -> None:
     assert resized[0].min() > 180  # the black sides are cut off, but for what the filter sees of them
 
 
+def test_a_size_that_no_memory_holds_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"2 images of 10000000 × 10000000 pixels take at least 200,000.0 GB"):
+        ImageStack(2, resize=10**7)
+
+
 @pytest.mark.parametrize("resize", [0, -3, True, 2.5])
 def test_an_impossible_size_is_refused(resize: int) -> None:
     with pytest.raises(ValueError, match="number of pixels"):

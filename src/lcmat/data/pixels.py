@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
+
+from lcmat import runtime
 
 Bytes: TypeAlias = NDArray[np.uint8]
 
@@ -42,6 +45,11 @@ class ImageStack:
     def __init__(self, n: int, *, resize: int | None = None) -> None:
         if resize is not None and (isinstance(resize, bool) or not isinstance(resize, int) or resize < 1):
             raise ValueError(f"expected resize to be a number of pixels from 1 up, got {resize!r}")
+        if resize is not None and n * resize**2 > (free := runtime.free_memory(torch.device("cpu"))):
+            raise ValueError(
+                f"{n:,} images of {resize} × {resize} pixels take at least {n * resize**2 / 1e9:,.1f} GB of memory, "
+                f"and {free / 1e9:,.1f} GB are free; resize to fewer pixels"
+            )
         self.names: list[str] = []
         self._n = n
         self._resize = resize
