@@ -82,9 +82,16 @@ def test_a_path_may_be_text_or_a_path_and_start_at_home(tmp_path: Path, monkeypa
     assert load(path).train.fingerprint == load(str(path)).train.fingerprint == load("~/a.npz").train.fingerprint
 
 
-@pytest.mark.parametrize("source", ["nowhere.parquet", "no/such/path", Path("nowhere")])
+def test_an_empty_text_is_not_the_folder_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_image_folder(tmp_path)
+    with pytest.raises(ValueError, match="expected a path or a name, got an empty text"):
+        load("")
+
+
+@pytest.mark.parametrize("source", ["nowhere.parquet", "no/table.CSV", "no/such/path", Path("nowhere")])
 def test_a_path_that_does_not_exist_is_said_to(source: str | Path) -> None:
-    with pytest.raises(ValueError, match=r"there is no file or folder '(nowhere|no/such).*Known: digits: .*; hub: "):
+    with pytest.raises(ValueError, match=r"there is no file or folder '(nowhere|no/).*Known: digits: .*; hub: "):
         load(source)
 
 
@@ -95,7 +102,7 @@ def test_a_path_below_a_folder_that_exists_is_no_hub_id(tmp_path: Path, monkeypa
         load("runs/a")
 
 
-@pytest.mark.parametrize("source", [3, None, [1, 2], {"train": 1}])
+@pytest.mark.parametrize("source", [3, None, [1, 2], {"train": 1}, np.zeros((4, 2))])
 def test_an_object_of_no_known_kind_lists_the_known_ones(source: object) -> None:
     with pytest.raises(ValueError, match=rf"got {type(source).__name__}\. Known: digits: .*torch: .*hub: "):
         load(source)

@@ -7,7 +7,7 @@ from lcmat.data.raw import Raw, RawPart
 
 def detect(source: object) -> bool:
     """Whether the source is the word `digits`."""
-    return source == "digits"
+    return isinstance(source, str) and source == "digits"
 
 
 def read(source: str) -> Raw:

@@ -14,13 +14,16 @@ from lcmat.data.split_files import TEST_NAMES, TRAIN_NAMES
 
 _PREFIX = "hub:"
 _ID = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+)?")
+# A mistyped path must not be looked for on the hub.
+_FILE = re.compile(r".*\.(npz|csv|parquet|gz|zip|tar|tgz)", re.IGNORECASE)
 
 
 def detect_id(source: object) -> bool:
-    """Whether the source is a text such as `hub:mnist` or `owner/name`, the latter not below a folder that exists."""
+    """Whether the source is a text such as `hub:mnist`, or `owner/name` that names no file and no folder."""
     if not isinstance(source, str):
         return False
-    return source.startswith(_PREFIX) or bool(_ID.fullmatch(source) and not Path(source).parent.exists())
+    looks_so = _ID.fullmatch(source) and not _FILE.fullmatch(source)
+    return source.startswith(_PREFIX) or bool(looks_so and not Path(source).parent.exists())
 
 
 def detect_objects(source: object) -> bool:

@@ -87,6 +87,8 @@ def _locate(source: Any) -> Any:
     """A `Path` for what exists on disk; texts that name something else, and objects, as they are."""
     if not isinstance(source, str | os.PathLike):
         return source
+    if source == "":  # which is the folder one is in, as a path
+        raise ValueError("expected a path or a name, got an empty text")
     if isinstance(source, str) and any(source == entry.name for entry in SOURCES if entry.facts.detect(source)):
         return source  # an embedded data set goes before a folder of that name
     path = Path(source).expanduser()
