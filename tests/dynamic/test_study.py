@@ -85,14 +85,35 @@ def test_the_page_and_the_table_say_what_was_found(found: tuple[dynamic.Study, P
     result, _ = found
     page = result.save_html(tmp_path / "report.html").read_text(encoding="utf-8")
     check_page(page)
-    assert page.count("Time to accuracy") >= 2
+    assert page.count("<svg viewBox") >= 1 + 2  # accuracy of craig, and its time at both fractions
     assert "infobatch" in page
     for row in result.rows:
         assert row.name in result.table()
-    verdicts = [line for line in result.headline() if "random re-sampling" in line]
-    assert len(verdicts) == 2 + 4 + 2
-    assert all(re.search(r"n = 2\)\.$", line) for line in verdicts)
+    verdicts = [line for line in result.headline() if "against random re-sampling" in line]
+    names = ["craig, static", "craig, R = 1", "craig, R = 2", "random, replaced"]
+    assert [line.partition(", against")[0] for line in verdicts] == names
+    assert all("10 %" in line and "30 %" in line for line in verdicts)
     assert result.headline()[-1].startswith("Training on everything reaches")
+
+
+def test_few_comparisons_are_spelled_out(data: Splits) -> None:
+    settings = {**SETTINGS, "methods": ("craig", "random"), "fractions": (0.2,), "every": (2,), "seeds": (0, 1, 2)}
+    result = dynamic.compare(data, **settings)
+    (row, other) = result.rows
+    found = result.against_random(row)
+    assert found is not None
+    assert found.difference.mean == pytest.approx(row.accuracy.mean - other.accuracy.mean)
+    assert re.fullmatch(
+        r"craig, R = 2, against .*: .* at 20 % \(.* points, interval .*, n = 3\)\.", result.headline()[0]
+    )
+
+
+def test_baselines_alone_have_a_page_too(data: Splits, tmp_path: Path) -> None:
+    result = dynamic.compare(data, **{**SETTINGS, "methods": ("random", "full"), "seeds": (0,)})
+    page = result.save_html(tmp_path / "report.html").read_text(encoding="utf-8")
+    check_page(page)
+    assert "Time to accuracy" in page
+    assert any("One run of each" in note for note in result.notes)
 
 
 @pytest.mark.parametrize(

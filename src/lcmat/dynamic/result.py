@@ -8,13 +8,16 @@ from typing import Any
 
 from lcmat import files
 from lcmat.dynamic.arms import Arm
-from lcmat.evaluation.statistics import Estimate, compare, estimate
-from lcmat.report import Curves, Facts, Page, Point, Section, Series, Table, Text, render
-from lcmat.report.page import Block, Bullets
-from lcmat.report.wording import in_words, percent, points, score, seconds, span
+from lcmat.dynamic.baselines import BASELINES
+from lcmat.evaluation.statistics import Comparison, Estimate, compare, estimate
+from lcmat.report import Block, Bullets, Curves, Facts, Lines, Page, Point, Section, Series, Table, Text, Trace, render
+from lcmat.report.colours import looks
+from lcmat.report.wording import in_words, listed, percent, points, score, seconds, span
 
 _COLUMNS = ("arm", "per epoch", "n", "accuracy", "sd", "95 % interval", "seconds", "share of choosing")
 _REFERENCE = "random"
+_SPELLED_OUT = 6  # comparisons that a reader takes in one by one
+_VERDICTS = {"better": "better", "worse": "worse", "not told apart": "not told apart", "one run": "not to be judged"}
 _ARMS = (
     "An arm with R = 5 chooses anew every five epochs. random is RS2 without replacement; infobatch prunes samples of "
     "small loss; a static arm is chosen once, by a proxy, whose time counts."
@@ -27,6 +30,8 @@ class Row:
 
     Attributes:
         name: of the arm.
+        method: the selector or baseline.
+        baseline: whether it is one of these.
         fraction: of the data that an epoch visits; None where the arm decides.
         visited: share of the data that an epoch visited on average.
         accuracy: test accuracy after the last epoch, over the seeds.
@@ -37,6 +42,8 @@ class Row:
     """
 
     name: str
+    method: str
+    baseline: bool
     fraction: float | None
     visited: float
     accuracy: Estimate
@@ -73,8 +80,9 @@ class Study:
     name: str
 
     def headline(self) -> tuple[str, ...]:
-        """The finding in plain sentences: each arm against random re-sampling of the same fraction."""
-        sentences = [self._compared(row) for row in self.rows if row.fraction is not None and row.name != _REFERENCE]
+        """The finding in plain sentences: each arm against random re-sampling of the same fractions."""
+        names = dict.fromkeys(row.name for row in self.rows if row.fraction is not None and row.name != _REFERENCE)
+        sentences = [self._compared(name) for name in names]
         full = next((row for row in self.rows if row.name == "full"), None)
         if full is not None:
             sentences.append(
@@ -82,20 +90,33 @@ class Study:
             )
         return tuple(sentence for sentence in sentences if sentence)
 
-    def _compared(self, row: Row) -> str:
+    def _compared(self, name: str) -> str:
+        """The verdicts of one arm; fractions of one verdict stand together."""
+        found = [(row, pairs) for row in self.rows if row.name == name and (pairs := self.against_random(row))]
+        spelled_out = sum(self.against_random(row) is not None for row in self.rows) <= _SPELLED_OUT
+        parts = []
+        for verdict in dict.fromkeys(pairs.verdict for _, pairs in found):
+            sizes = [
+                percent(row.visited) + (f" ({_difference(pairs.difference)})" if spelled_out else "")
+                for row, pairs in found
+                if pairs.verdict == verdict
+            ]
+            parts.append(f"{_VERDICTS[verdict]} at {listed(sizes)}")
+        return f"{name}, against random re-sampling: {'; '.join(parts)}." if parts else ""
+
+    def against_random(self, row: Row) -> Comparison | None:
+        """The paired differences of an arm to random re-sampling of the same fraction, where there is one."""
+        if row.fraction is None or row.name == _REFERENCE:
+            return None
         own, other = (self._accuracies(name, row.fraction) for name in (row.name, _REFERENCE))
-        if not other:
-            return ""
-        found = compare([own[seed] for seed in own], [other[seed] for seed in own])
+        return compare([own[seed] for seed in own], [other[seed] for seed in own]) if other else None
+
+    def _against(self, row: Row) -> tuple[str, str]:
+        found = self.against_random(row)
+        if found is None:
+            return "–", "–"
         difference = found.difference
-        verdict = {"better": "better than", "worse": "worse than", "one run": "not to be judged against"}.get(
-            found.verdict, "not told apart from"
-        )
-        interval = f", interval {span(points(difference.low), points(difference.high))}" if difference.n > 1 else ""
-        return (
-            f"{row.name} at {percent(row.fraction or 1)}: {verdict} random re-sampling "
-            f"({points(difference.mean)} points{interval}, n = {difference.n})."
-        )
+        return points(difference.mean), span(points(difference.low), points(difference.high))
 
     def _accuracies(self, name: str, fraction: float | None) -> dict[int, float]:
         found = [record for record in self.records if (record["name"], record["fraction"]) == (name, fraction)]
@@ -122,18 +143,19 @@ class Study:
         return files.write_text(path, render(self._page()))
 
     def _page(self) -> Page:
-        columns = (*_COLUMNS, "selection alone")
-        rows = tuple((*row.texts(), percent(row.select_share)) for row in self.rows)
+        columns = (*_COLUMNS, "selection alone", "points to random", "its interval")
+        rows = tuple((*row.texts(), percent(row.select_share), *self._against(row)) for row in self.rows)
         caption = (
             "Test accuracy in % after the last epoch; seconds of choosing and training; choosing (proxy, Signals, "
-            "selection) as a share of these seconds, and the selection alone as a share of the training"
+            "selection) as a share of these seconds, and the selection alone as a share of the training; paired "
+            "differences to random re-sampling"
         )
-        blocks: list[Block] = [Table(caption, columns, rows, tuple(range(1, len(columns))))]
-        blocks += _curves(self.rows)
+        table = Table(caption, columns, rows, tuple(range(1, len(columns))))
         machine = sorted({str(record["machine"]) for record in self.records})
         facts = [(name, in_words(value)) for name, value in self.protocol.items()]
         sections = (
-            Section("Results", tuple(blocks)),
+            Section("Results", (table, *_shares(self.rows))),
+            Section("Time to accuracy", tuple(_times(self.rows))),
             Section("Notes", (Bullets(self.notes),) if self.notes else ()),
             Section("How it was measured", (Text(_ARMS), Facts((*facts, ("measured on", "; ".join(machine)))))),
         )
@@ -141,20 +163,74 @@ class Study:
         return Page(f"Choosing while training: {self.name}", lead, sections)
 
 
-def _curves(rows: Sequence[Row]) -> list[Block]:
-    """Accuracy against seconds, one figure for each fraction, with the arms that have none in each of them."""
+def _difference(difference: Estimate) -> str:
+    interval = f", interval {span(points(difference.low), points(difference.high))}" if difference.n > 1 else ""
+    return f"{points(difference.mean)} points{interval}, n = {difference.n}"
+
+
+def _families(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """The arms of each selector, with the baselines beside them: more in one figure could not be told apart."""
+    others = [row for row in rows if row.baseline]
+    selectors = dict.fromkeys(row.method for row in rows if not row.baseline)
+    return {method: [*(row for row in rows if row.method == method), *others] for method in selectors} or {"": others}
+
+
+def _shares(rows: Sequence[Row]) -> list[Block]:
+    """Accuracy against what an epoch visits, a figure for each selector."""
+    charts: list[Block] = []
+    for method, family in _families(rows).items():
+        shown = [row for row in family if row.fraction is not None]
+        if not shown:
+            continue
+        series = tuple(
+            Series(
+                name,
+                tuple(
+                    Point(
+                        100 * row.visited,
+                        100 * row.accuracy.mean,
+                        _percent(row.accuracy.low),
+                        _percent(row.accuracy.high),
+                    )
+                    for row in shown
+                    if row.name == name
+                ),
+                dashed=name.startswith(_REFERENCE),
+            )
+            for name in dict.fromkeys(row.name for row in shown)
+        )
+        full = next((row.accuracy for row in rows if row.name == "full"), None)
+        level = None if full is None else Point(100, 100 * full.mean, _percent(full.low), _percent(full.high))
+        summary = "; ".join(f"{row.name} at {percent(row.visited)}: {score(row.accuracy.mean)} %" for row in shown)
+        title = f"Accuracy, {method}" if method else "Accuracy"
+        y_label = "test accuracy in %, with 95 % t-intervals"
+        charts.append(Curves(title, summary, "visited in an epoch, in %", y_label, series, level, "full"))
+    return charts
+
+
+def _times(rows: Sequence[Row]) -> list[Block]:
+    """Accuracy against seconds, a figure for each selector and fraction, with the arms that have none in each."""
     charts: list[Block] = []
     for fraction in dict.fromkeys(row.fraction for row in rows if row.fraction is not None):
-        shown = [row for row in rows if row.fraction in {fraction, None}]
-        series = tuple(
-            Series(row.name, tuple(Point(x, 100 * y.mean, _percent(y.low), _percent(y.high)) for x, y in row.curve),
-                   dashed=row.name.startswith("random"))
-            for row in shown
-        )  # fmt: skip
-        summary = "; ".join(f"{row.name}: {score(row.accuracy.mean)} % after {seconds(row.seconds)} s" for row in shown)
-        title = f"Time to accuracy, {percent(fraction)} per epoch"
-        y_label = "test accuracy in %, with 95 % t-intervals"
-        charts.append(Curves(title, summary, "seconds of choosing and training", y_label, series))
+        for method, family in _families(rows).items():
+            shown = [row for row in family if row.fraction in {fraction, None}]
+            style = looks(row.name for row in shown if row.method != _REFERENCE)  # which has the neutral colour
+            traces = tuple(
+                Trace(
+                    row.name,
+                    tuple(x for x, _ in row.curve),
+                    tuple(100 * y.mean for _, y in row.curve),
+                    style[row.name].colour if row.name in style else 0,
+                    0 if row.name in style else 1 if row.name == _REFERENCE else 2,
+                )
+                for row in shown
+            )
+            title = f"{method}, {percent(fraction)} per epoch" if method else f"{percent(fraction)} per epoch"
+            summary = "; ".join(
+                f"{row.name}: {score(row.accuracy.mean)} % after {seconds(row.seconds)} s" for row in shown
+            )
+            x_label, y_label = "seconds of choosing and training", "test accuracy in %, mean over the seeds"
+            charts.append(Lines(title, summary, x_label, y_label, traces, log_x=True))
     return charts
 
 
@@ -174,6 +250,8 @@ def make_rows(arms: Sequence[Arm], records: Sequence[dict[str, Any]]) -> tuple[R
         rows.append(
             Row(
                 name=arm.name,
+                method=arm.method,
+                baseline=arm.method in BASELINES,
                 fraction=arm.fraction,
                 visited=fmean(record["visits"] for record in own) / epochs / own[0]["samples"],
                 accuracy=estimate([record["accuracy"] for record in own]),

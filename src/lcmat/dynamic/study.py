@@ -116,6 +116,8 @@ def compare(
         notes.append(f"{reused} of {len(found)} trainings were done before and taken from the records.")
     if len(seeds) == 1:
         notes.append("One run of each: there are no intervals, and differences of a single run prove nothing.")
+    elif (compared := sum(arm.fraction is not None for arm in arms)) > 1:
+        notes.append(f"{compared} arms, each with its own 95 % intervals: one in twenty misleads by chance.")
     return Study(
         rows=make_rows(arms, found),
         records=found,
