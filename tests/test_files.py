@@ -78,6 +78,13 @@ def test_json_lines_survive_a_torn_line(tmp_path: Path) -> None:
     assert files.read_json_lines(path) == [{"a": 1}, {"a": 3}]
 
 
+def test_a_record_that_finds_no_room_names_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill_the_disk(monkeypatch)
+    with pytest.raises(OSError, match="No space left") as caught:
+        files.append_json_line(tmp_path / "records.jsonl", {"a": 1})
+    assert caught.value.filename == str(tmp_path / "records.jsonl")
+
+
 def save(folder: Path, value: int) -> Path:
     return files.save_artifact(folder, "thing", {"value": value}, {"x": torch.full((3,), value)})
 
