@@ -1,3 +1,5 @@
+import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -68,6 +70,14 @@ def test_folders_below_a_class_belong_to_it_and_hidden_files_do_not(tmp_path: Pa
     assert splits.train.class_names == ("cat", "dog")
     assert "files in the folder that are not images, left out: 1" in splits.notes
     assert "folders of the folder without images, left out: empty" in splits.notes
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems allow no such names")
+def test_a_name_that_is_no_text_is_refused_with_its_bytes(tmp_path: Path) -> None:
+    write_image_folder(tmp_path)
+    (tmp_path / "dog").rename(tmp_path / os.fsdecode(b"caf\xe9"))
+    with pytest.raises(ValueError, match=r"expected names in UTF-8, got b'caf\\xe9/0\.png'; rename"):
+        load(tmp_path)
 
 
 def test_a_corrupt_image_is_named(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def read(source: Path, *, resize: int | None = None) -> Raw:
     """Read the images in order of their paths; a class is a folder, whatever folders there are below it.
 
     Raises:
-        ValueError: for an image that does not decode, or of another size.
+        ValueError: for an image that does not decode, or of another size, or a name that is not UTF-8.
     """
     train_folder = _train_folder(source)
     train, notes = _read_part(source, train_folder, resize)
@@ -54,7 +54,7 @@ def _read_part(source: Path, part: Path, resize: int | None) -> tuple[RawPart, t
     stack = ImageStack(len(labels), resize=resize)
     for files in images.values():
         for file in files:
-            stack.add(Path(file), os.path.relpath(file, source).replace(os.sep, "/"))
+            stack.add(Path(file), _name(file, source))
     notes = list(stack.notes())
     where = part.relative_to(source).as_posix() if part != source else "the folder"
     if others := sum(map(len, found.values())) - len(labels):
@@ -62,6 +62,16 @@ def _read_part(source: Path, part: Path, resize: int | None) -> tuple[RawPart, t
     if empty := [label for label, files in images.items() if not files]:
         notes.append(f"folders of {where} without images, left out: {', '.join(empty[:10])}")
     return RawPart(stack.finish(), np.array(labels), tuple(stack.names)), tuple(notes)
+
+
+def _name(file: str, source: Path) -> str:
+    """The path below the source; one of another encoding could be written to no artifact."""
+    name = os.path.relpath(file, source).replace(os.sep, "/")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"expected names in UTF-8, got {os.fsencode(name)!r}; rename the file or folder") from None
+    return name
 
 
 def _class_folders(part: Path) -> list[Path]:
