@@ -173,7 +173,7 @@ def _name(
 
 
 def _class_counts(item: Reduced, data: Data) -> tuple[int, ...]:
-    labels = data.labels[item.indices] if isinstance(item, Subset) else item.labels
+    labels = item.apply(data).labels if isinstance(item, Subset) else item.labels
     return tuple(torch.bincount(labels, minlength=len(data.class_names)).tolist())
 
 

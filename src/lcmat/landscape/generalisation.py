@@ -112,7 +112,7 @@ def complexity(norm: float, k: int, n: int, sigma: float, delta: float) -> float
 
     Example:
         >>> round(complexity(0.0, 1, 2, 1.0, 1.0), 4)  # √(¼ + log 2 + 2 log 15)
-        2.5222
+        2.5218
     """
     spread = 0.25 * k * math.log1p(norm**2 / (k * sigma**2))
     return math.sqrt((spread + 0.25 + math.log(n / delta) + 2 * math.log(6 * n + 3 * k)) / (n - 1))

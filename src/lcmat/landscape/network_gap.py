@@ -156,7 +156,7 @@ class NetworkGap:
         rows = self.coefficients.nonzero().flatten()
         normalise = Normaliser.of(self.model, self.data, self.device)
         most = max(1, _BATCH_NUMBERS[self.device.type] // self.data.inputs[0].numel())
-        for start, stop in batch_bounds(len(rows), self.batch_size or most):
+        for start, stop in batch_bounds(len(rows), self.batch_size or most) if len(rows) else ():
             part = rows[start:stop]
             yield (
                 normalise(self.data.inputs[part].to(self.device)),

@@ -31,6 +31,7 @@ from lcmat.report.wording import in_words, percent
 _SCOPES = {HEAD: "last layer", "all": "whole network"}
 _PAPER_K = 100
 _TOP = 500
+_LEAST = 1e-12
 _MOST_CLASSES = 10  # curves that can be told apart
 
 
@@ -188,7 +189,7 @@ def _diagonal(report: CurvatureReport) -> Iterator[Block]:
 def _variance_curves(variances: Mapping[str, Tensor]) -> Iterator[Block]:
     groups = list(variances)[: _MOST_CLASSES + 1]
     for top, title in ((None, "Sorted variances, all coordinates"), (_TOP, f"Sorted variances, top {_TOP}")):
-        shown = {group: variances[group][:top] for group in groups}
+        shown = {group: _visible(variances[group][:top]) for group in groups}
         if top is not None and len(variances[groups[0]]) <= top:
             continue
         traces = tuple(
@@ -203,6 +204,12 @@ def _variance_curves(variances: Mapping[str, Tensor]) -> Iterator[Block]:
         )
         summary = "; ".join(f"{group}: from {_ends(values)}" for group, values in shown.items())
         yield Lines(title, summary, "coordinate, by variance", "Var(λ_k)", traces, log_y=top is None)
+
+
+def _visible(values: Tensor) -> Tensor:
+    """The values down to where rounding begins; a unit that is always off has none."""
+    kept: Tensor = values[values > _LEAST * values[0]]
+    return kept if len(kept) else values[:1]
 
 
 def _ends(values: Tensor) -> str:
