@@ -104,3 +104,45 @@ def plain_greedy(distances: Tensor, count: int) -> tuple[list[int], list[float]]
         picks.append(-negative)
         gains.append(gain)
     return picks, gains
+
+
+def class_gradients(net: torch.nn.Module, weights: list[Tensor], inputs: Tensor, targets: Tensor) -> list[Tensor]:
+    """Class by class, the gradient of the mean loss in each weight, `[K, out, in]`.
+
+    Args:
+        net: any network.
+        weights: of some of its layers.
+        inputs: `[K, b, ...]`.
+        targets: distributions, `[K, b, C]`.
+    """
+    rows = []
+    for own, wanted in zip(inputs, targets, strict=True):
+        loss = torch.nn.functional.cross_entropy(net(own), wanted)
+        rows.append([gradient.flatten(1) for gradient in torch.autograd.grad(loss, weights)])
+    return [torch.stack(column) for column in zip(*rows, strict=True)]
+
+
+def tangent_kernel(first: list[float], second: list[float], depth: int) -> float:
+    """The NTK of two points by its definition, with the expectations over Gaussians worked out on a grid of angles."""
+    size = len(first)
+    variances = [sum(a * a for a in first) / size, sum(b * b for b in second) / size]
+    covariance = sum(a * b for a, b in zip(first, second, strict=True)) / size
+    tangent = covariance
+    for _ in range(depth):
+        product, slope = _gaussian_means(variances[0], variances[1], covariance)
+        covariance = 2 * product
+        tangent = covariance + tangent * 2 * slope
+    return tangent
+
+
+def _gaussian_means(first: float, second: float, covariance: float) -> tuple[float, float]:
+    """E relu(u)relu(v) and E 1[u > 0]1[v > 0] for a Gaussian pair, in polar coordinates.
+
+    With u = s·r·cos t and v = S·r·cos(t − φ), r² has mean 2 and t is uniform, so that sums over t are all there is.
+    """
+    scale = (first * second) ** 0.5
+    angle = torch.acos(torch.tensor(max(-1.0, min(1.0, covariance / scale)), dtype=torch.float64))
+    turns = (torch.arange(400_000, dtype=torch.float64) + 0.5) / 400_000 * 2 * torch.pi
+    u, v = turns.cos(), (turns - angle).cos()
+    both = (u > 0) & (v > 0)
+    return float(2 * scale * (u * v * both).mean()), float(both.double().mean())

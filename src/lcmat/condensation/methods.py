@@ -195,6 +195,7 @@ def lcmat_c(
         head: whether the gradients of the last layer are matched by value as well.
         augmentation: operations, all of which are applied, drawn for each class and step.
         cutmix: probability of CutMix in the network's training.
+        longest: how far a sample moves in one step at most, in standard deviations (root mean square).
     """
     if not rho >= 0:
         raise ValueError(f"expected rho of at least 0, got {rho}")

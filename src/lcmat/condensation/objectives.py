@@ -11,7 +11,7 @@ from lcmat.condensation.kernels import Kernel, with_ridge
 from lcmat.condensation.views import View
 from lcmat.linear_head import gradient_variances
 
-_TINY = 1e-6  # keeps a quotient by a norm finite, as in the code of DC
+_TINY = 1e-12  # a gradient of this size has no direction
 
 
 def gradients_by_cosine(real: View, synthetic: View) -> Tensor:
@@ -23,7 +23,7 @@ def gradients_by_cosine(real: View, synthetic: View) -> Tensor:
     for first, second in zip(real.gradients, synthetic.gradients, strict=True):
         product = (first * second).sum(-1)
         norms = torch.linalg.vector_norm(first, dim=-1) * torch.linalg.vector_norm(second, dim=-1)
-        total = total + (1 - product / (norms + _TINY)).sum(-1)
+        total = total + (1 - product / norms.clamp(min=_TINY)).sum(-1)
     return total
 
 
