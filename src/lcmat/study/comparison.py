@@ -9,6 +9,7 @@ from lcmat import files
 from lcmat.evaluation import Report, evaluate
 from lcmat.evaluation.gallery import PAGE_BYTES
 from lcmat.evaluation.page import describe
+from lcmat.networks import build
 from lcmat.networks.build import parse as parse_net
 from lcmat.report import Page, render
 from lcmat.study.pipeline import Machine, choose, read_again
@@ -26,6 +27,7 @@ class Protocol:
         epochs: of each training.
         same_subset: whether all seeds train on the run's own subset, which makes them dependent.
         full: whether everything is trained on too.
+        weighted: methods whose subset's weights count in the loss.
     """
 
     nets: tuple[str, ...] = ()
@@ -33,12 +35,15 @@ class Protocol:
     epochs: int = 200
     same_subset: bool = False
     full: bool = False
+    weighted: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.seeds < 1 or self.epochs < 1:
             raise ValueError(f"expected at least 1 seed and 1 epoch, got {self.seeds} and {self.epochs}")
         for net in self.nets:
             parse_net(net)
+        if len(set(self.nets)) < len(self.nets):
+            raise ValueError(f"expected different networks, got one twice: {', '.join(self.nets)}")
 
 
 def check_comparable(runs: Sequence[Run]) -> None:
@@ -55,6 +60,22 @@ def check_comparable(runs: Sequence[Run]) -> None:
             )
         if any(run.path.resolve() == other.path.resolve() for other in runs[:position]):
             raise ValueError(f"the run {run.path} is given twice")
+
+
+def check_protocol(runs: Sequence[Run], protocol: Protocol, folder: Path, splits: Splits) -> None:
+    """Refuse what would fail only after the proxies are trained.
+
+    Raises:
+        ValueError: for networks that do not suit the data, weights of a method that is not compared, or no folder.
+    """
+    for net in protocol.nets:
+        build(net, splits.train)
+    names = name_runs(runs)
+    for name in protocol.weighted:
+        if name not in names:
+            raise ValueError(f"weights are asked for of {name!r}, which is not among: {', '.join(names)}")
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"expected a folder for the records and the page, but {folder} is a file")
 
 
 def compare(
@@ -74,6 +95,7 @@ def compare(
     """
     check_comparable(runs)
     splits = read_again(runs[0]) if splits is None else splits
+    check_protocol(runs, protocol, folder, splits)
     first = min(run.settings.seed for run in runs)
     seeds = range(first, first + protocol.seeds)
     for seed in () if protocol.same_subset else seeds:
@@ -87,6 +109,7 @@ def compare(
         epochs=protocol.epochs,
         seeds=seeds,
         full=protocol.full,
+        weighted=protocol.weighted,
         records=folder / "records.jsonl",
         device=machine.device,
         progress=None if follow is None else lambda done, total, _: follow(done, total),
@@ -108,7 +131,8 @@ def describe_again(folder: Path, machine: Machine, page_bytes: int = PAGE_BYTES)
     meta = files.read_json(folder / "evaluation.json")
     try:
         paths = [Path(os.path.normpath(folder / path)) for path in meta["runs"]]
-        protocol = Protocol(**{**meta["protocol"], "nets": tuple(meta["protocol"]["nets"])})
+        asked = meta["protocol"]
+        protocol = Protocol(**{**asked, "nets": tuple(asked["nets"]), "weighted": tuple(asked.get("weighted", ()))})
     except (KeyError, TypeError) as error:
         raise ValueError(f"{folder / 'evaluation.json'} does not describe an evaluation: {error!r}") from None
     runs = [Run.open(path) for path in paths]

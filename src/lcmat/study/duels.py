@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from lcmat.report import Block, Curves, HeatMap, Point, Series
-from lcmat.report.wording import percent
+from lcmat.report.wording import percent, points
 from lcmat.study.design import Study
 from lcmat.study.outcome import Group
 
@@ -68,11 +68,11 @@ def _heat_map(found: dict[tuple[str, str], Duel], where: str) -> HeatMap:
     for first in names:
         line = [found.get((first, second)) for second in names]
         values.append(tuple(duel.difference if duel else None for duel in line))
-        texts.append(tuple((str(duel.wins), _signed(duel.difference)) if duel else ("", "") for duel in line))
+        texts.append(tuple((str(duel.wins), points(duel.difference / 100)) if duel else ("", "") for duel in line))
     best = max(names, key=lambda name: sum(duel.wins for (first, _), duel in found.items() if first == name))
     title = f"How often the method of a row beats that of a column, in {cases} cases, and by how many points: {where}"
     summary = f"{best} wins most often. " + "; ".join(
-        f"{first} beats {second} in {duel.wins}, by {_signed(duel.difference)} points on average"
+        f"{first} beats {second} in {duel.wins}, by {points(duel.difference / 100)} points on average"
         for (first, second), duel in found.items()
         if first == best
     )
@@ -88,21 +88,21 @@ def sensitivity_curves(study: Study, groups: Sequence[Group]) -> tuple[Block, ..
         for net, size in dict.fromkeys((row.net, row.size) for row in rows):
             own = {row.name: row for row in rows if (row.net, row.size) == (net, size)}
             for (name, option), values in options.items():
-                points = tuple(
+                places = tuple(
                     Point(value, 100 * own[text].mean, _hundred(own[text].low), _hundred(own[text].high))
                     for text, value in values.items()
                     if text in own
                 )
-                if len(points) < 2:
+                if len(places) < 2:
                     continue
                 base = own.get("uniform")
                 level = None
                 if base is not None:
                     level = Point(0.0, 100 * base.mean, _hundred(base.low), _hundred(base.high))
                 title = f"{name} with {option}: {group.label}, {net}, {kept(group.amounts[size])} kept"
-                summary = "; ".join(f"{option} {point.x:g}: {point.y:.1f} %" for point in points)
+                summary = "; ".join(f"{option} {point.x:g}: {point.y:.1f} %" for point in places)
                 label = "test accuracy in %, with 95 % t-intervals"
-                found.append(Curves(title, summary, option, label, (Series(name, points),), level, "uniform"))
+                found.append(Curves(title, summary, option, label, (Series(name, places),), level, "uniform"))
     return tuple(found)
 
 
@@ -133,7 +133,3 @@ def kept(amount: float, *, full: bool = False) -> str:
 
 def _hundred(share: float | None) -> float | None:
     return None if share is None else 100 * share
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.1f}".replace("-", "−")

@@ -75,11 +75,12 @@ def read_again(run: Run) -> Splits:
         ValueError: when its source holds other data by now.
     """
     splits, _, _ = read(run.settings)
-    if splits.train.fingerprint != run.data["fingerprint"]:
-        raise ValueError(
-            f"{run.settings.source} no longer holds the data that {run.path} was chosen from; "
-            "restore it, or select again"
-        )
+    for part, was in ((splits.train, run.data["fingerprint"]), (splits.test, run.data["test_fingerprint"])):
+        if part.fingerprint != was:
+            raise ValueError(
+                f"{run.settings.source} no longer holds the data that {run.path} was chosen from, or its test part; "
+                "restore it, or select again"
+            )
     return splits
 
 
@@ -93,7 +94,7 @@ def choose(runs: Sequence[Run], splits: Splits, seed: int, machine: Machine) -> 
     done = []
     for run in runs:
         own = seed == run.settings.seed
-        if run.complete if own else run.subsets(seed):
+        if run.subsets(seed) and (run.complete or not own):
             done.append(run)
             continue
         key = run.settings.proxy_key

@@ -23,6 +23,7 @@ from lcmat.types import Splits, Subset
 
 KIND = "lcmat run"
 FORMAT = 1
+DATA_KEYS = {"name", "fingerprint", "test_fingerprint", "train", "test", "shape", "class_names"}
 STAGES = ("load", "train", "extract", "select")
 
 
@@ -76,6 +77,10 @@ class Run:
         run = cls._read(Path(path))
         if not run.complete:
             raise ValueError(f"the run in {path} was interrupted; give its `lcmat select` again to finish it")
+        if not run.subsets():
+            raise ValueError(
+                f"subsets are missing from the run in {path}; give its `lcmat select` again to restore them"
+            )
         return run
 
     @classmethod
@@ -87,6 +92,9 @@ class Run:
             raise ValueError(f"{path / 'run.json'} does not describe a run of lcmat")
         if meta.pop("format", None) != FORMAT:
             raise ValueError(f"{path} holds a run of a format that this version of lcmat does not know; update lcmat")
+        shown = meta.get("data")
+        if not isinstance(shown, dict) or not DATA_KEYS <= set(shown) or not isinstance(meta.get("seconds"), dict):
+            raise ValueError(f"{path / 'run.json'} does not describe a whole run: its data or seconds are incomplete")
         try:
             return cls(path, **{**meta, "settings": Settings.from_dict(meta["settings"])})
         except (KeyError, TypeError, ValueError) as error:
@@ -168,6 +176,7 @@ def _describe(splits: Splits) -> dict[str, Any]:
     return {
         "name": splits.name,
         "fingerprint": splits.train.fingerprint,
+        "test_fingerprint": splits.test.fingerprint,
         "train": len(splits.train),
         "test": len(splits.test),
         "shape": list(splits.train.inputs.shape[1:]),
@@ -184,7 +193,7 @@ def _check_same(run: Run, settings: Settings, data: Mapping[str, Any]) -> None:
                 f"{run.path} holds another run: its {name} is {found[name]!r}, asked for is {value!r}; "
                 "name another folder with --out"
             )
-    if run.data["fingerprint"] != data["fingerprint"]:
+    if any(run.data[part] != data[part] for part in ("fingerprint", "test_fingerprint")):
         raise ValueError(
             f"{run.path} holds a run on other data: what {settings.source} holds has changed since; "
             "name another folder with --out"

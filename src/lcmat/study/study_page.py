@@ -6,7 +6,7 @@ from lcmat.evaluation.gallery import PAGE_BYTES, picture_blocks
 from lcmat.evaluation.page import protocol_facts, result_blocks, version_facts
 from lcmat.evaluation.plan import FULL
 from lcmat.report import Block, Bullets, Facts, Page, Section, Stack, Stacks, Table, Text
-from lcmat.report.wording import percent, seconds, span
+from lcmat.report.wording import percent, points, seconds, span
 from lcmat.study.duels import heat_maps, kept, sensitivity_curves
 from lcmat.study.outcome import Group, Outcome, Time
 from lcmat.study.paper import Beside
@@ -56,8 +56,8 @@ def beside_lines(beside: Sequence[Beside]) -> list[tuple[str, ...]]:
             str(line.n),
             _spread(line.ours, line.sd, line.net),
             "–" if line.paper is None else _spread(line.paper, line.paper_sd, line.net),
-            "–" if line.difference is None else _signed(line.difference),
-            "–" if line.low is None or line.high is None else span(_signed(line.low), _signed(line.high)),
+            "–" if line.difference is None else points(line.difference / 100),
+            "–" if line.low is None or line.high is None else span(points(line.low / 100), points(line.high / 100)),
         )
         for line in beside
     ]
@@ -89,10 +89,6 @@ def _spread(mean: float, sd: float | None, net: str) -> str:
     if not net:
         return f"{seconds(mean)} s"
     return f"{mean:.1f}" + ("" if sd is None else f" ± {sd:.1f}")
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.1f}".replace("-", "−")
 
 
 def _lead(outcome: Outcome, groups: Sequence[Group], *, several_proxies: bool) -> tuple[str, ...]:

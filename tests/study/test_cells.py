@@ -1,0 +1,74 @@
+"""Cells: what is shared is done once, and what is needed comes first."""
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lcmat.study.cells import Cell, make_cells
+from lcmat.study.config import read_study
+from lcmat.study.design import Proxy, Study
+
+TEXT = """\
+title = "A study"
+seeds = 2
+[[proxy]]
+net = "mlp:width=8"
+epochs = [1, 2]
+[[grid]]
+data = ["digits"]
+methods = ["uniform", "craig", "forgetting"]
+fractions = [0.05, 0.1]
+nets = ["mlp:width=8", "mlp:width=9"]
+full = true
+"""
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Study:
+    path = tmp_path / "study.toml"
+    path.write_text(TEXT, encoding="utf-8")
+    return read_study(path)
+
+
+def cells_of(study: Study) -> tuple[Cell, ...]:
+    return make_cells(study, {"digits": "fingerprint"})
+
+
+def test_what_is_shared_is_done_once(study: Study) -> None:
+    stages = Counter(cell.stage for cell in cells_of(study))
+    # Two proxies for each seed; uniform looks with none, the two others with each; every choice holds both shares.
+    assert stages == {"proxy": 4, "choose": 2 + 2 * 4, "train": 2 * (2 * (2 + 2 * 4) + 2)}
+    assert len({cell.key for cell in cells_of(study)}) == stages.total()
+
+
+def test_what_is_needed_comes_first(study: Study) -> None:
+    seen: set[str] = set()
+    for cell in cells_of(study):
+        assert set(cell.needs) <= seen
+        seen.add(cell.key)
+
+
+def test_trainings_come_network_by_network(study: Study) -> None:
+    nets = [cell.net for cell in cells_of(study) if cell.stage == "train"]
+    assert nets == sorted(nets)
+
+
+def test_a_proxy_keeps_a_record_where_a_method_wants_it_but_not_at_the_cost_of_others(study: Study) -> None:
+    assert all(cell.record for cell in cells_of(study) if cell.stage == "proxy")
+    timed = cells_of(replace(study, timed=True))
+    recorded = {cell.method.name: cell.record for cell in timed if cell.stage == "choose" and cell.method}
+    assert recorded == {"uniform": False, "craig": False, "forgetting": True}
+    assert {len(cell.amounts) for cell in timed if cell.stage == "choose"} == {1}
+
+
+def test_a_key_tells_apart_all_that_matters_and_nothing_else(study: Study) -> None:
+    keys = {cell.key for cell in cells_of(study)}
+    assert keys == {cell.key for cell in cells_of(replace(study, title="Another", about="text"))}
+    more = replace(study, seeds=(0, 1, 2))
+    assert keys < {cell.key for cell in cells_of(more)}
+    others = replace(study.grids[0], proxies=(Proxy(net="mlp:width=8", epochs=1, lr=0.2),))
+    changed = {cell.key for cell in cells_of(replace(study, grids=(others,))) if cell.proxy}
+    assert not keys & changed
+    assert not keys & {cell.key for cell in make_cells(study, {"digits": "other data"})}

@@ -1,0 +1,98 @@
+"""The loop of a study: every cell once, whatever is killed and however many take part."""
+
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lcmat.study import conduct as conducting
+from lcmat.study.cells import Cell
+from lcmat.study.conduct import CellsFailedError, conduct
+from lcmat.study.design import Proxy
+from lcmat.study.method import read_method
+from lcmat.study.study_folder import StudyFolder
+
+
+def make_cells(seeds: int = 3) -> list[Cell]:
+    """A proxy, two choices and two trainings for each seed."""
+    cells: list[Cell] = []
+    for seed in range(seeds):
+        proxy = Cell("proxy", "digits", "", seed, proxy=Proxy(net="mlp"))
+        cells.append(proxy)
+        for name in ("craig", "herding"):
+            chosen = Cell("choose", "digits", "", seed, method=read_method(name), amounts=(0.1,), needs=(proxy.key,))
+            training = Cell("train", "digits", "", seed, method=chosen.method, amounts=(0.1,), needs=(chosen.key,))
+            cells += [chosen, training]
+    return cells
+
+
+class Counting:
+    """A worker that only counts, and is killed or fails at one cell."""
+
+    def __init__(self, *, killed_at: int | None = None, fails: str = "", folder: StudyFolder | None = None) -> None:
+        self.done: Counter[str] = Counter()
+        self.killed_at, self.fails, self.folder = killed_at, fails, folder
+        self.guard = threading.Lock()
+
+    def do(self, cell: Cell) -> dict[str, Any]:
+        with self.guard:
+            if self.killed_at == self.done.total():
+                raise KeyboardInterrupt
+            self.done[cell.key] += 1
+        if self.fails and cell.key.startswith(self.fails):
+            raise ValueError("diverged")
+        if self.folder is not None:
+            self.folder.work(cell.key).mkdir(parents=True)
+            assert all(self.folder.done(key) for key in cell.needs)
+        return {"cell": cell.key}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> StudyFolder:
+    return StudyFolder(tmp_path)
+
+
+@pytest.mark.parametrize("killed_at", range(0, 15, 3))
+def test_a_study_killed_anywhere_goes_on_without_repeating(folder: StudyFolder, killed_at: int) -> None:
+    cells, first, second = make_cells(), Counting(killed_at=killed_at), Counting()
+    with pytest.raises(KeyboardInterrupt):
+        conduct(cells, folder, first)  # type: ignore[arg-type]
+    conduct(cells, folder, second)  # type: ignore[arg-type]
+    assert first.done + second.done == Counter({cell.key: 1 for cell in cells})
+
+
+def test_several_share_a_folder_and_do_no_cell_twice(folder: StudyFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conducting, "WAIT_SECONDS", 0.001)
+    cells, worker = make_cells(seeds=6), Counting(folder=folder)
+    threads = [threading.Thread(target=conduct, args=(cells, folder, worker)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert worker.done == Counter({cell.key: 1 for cell in cells})
+
+
+def test_a_cell_that_fails_stops_only_what_needs_it(folder: StudyFolder) -> None:
+    cells = make_cells(seeds=2)
+    worker = Counting(fails="choose-digits-craig-0.1-seed-1")
+    with pytest.raises(CellsFailedError, match=r"1 of 10 cells failed, .*\nchoose-digits-craig.*: diverged"):
+        conduct(cells, folder, worker)  # type: ignore[arg-type]
+    left = [cell.key for cell in cells if not folder.done(cell.key)]
+    assert [key.split("-")[0] for key in left] == ["choose", "train"]
+
+
+def test_checkpoints_go_when_nobody_needs_them(folder: StudyFolder) -> None:
+    conduct(make_cells(), folder, Counting(folder=folder))  # type: ignore[arg-type]
+    kept = {path.name.split("-")[0] for path in (folder.path / "work").iterdir()}
+    assert kept == {"train"}  # which the counting worker made and a real one does not
+
+
+def test_it_tells_how_far_it_is_and_how_long_it_will_take(folder: StudyFolder) -> None:
+    told: list[tuple[int, int, float | None]] = []
+    conduct(make_cells(), folder, Counting(), lambda done, total, left, _: told.append((done, total, left)))  # type: ignore[arg-type]
+    assert [(done, total) for done, total, _ in told] == [(done, 15) for done in range(15)]
+    assert told[0][2] is None
+    assert told[-1][2] is not None
+    assert told[-1][2] >= 0

@@ -1,0 +1,152 @@
+"""A study's file: what stands in it is what comes out, and every mistake is named with its line."""
+
+from pathlib import Path
+
+import pytest
+
+from lcmat.study.config import StudyFileError, read_study
+from lcmat.study.toml_lines import parse
+
+SMALL = """\
+title = "A study"
+seeds = 2
+[proxy]
+net = "mlp:width=8"
+epochs = [1, 2]
+[training]
+epochs = 3
+[[grid]]
+data = "digits"
+methods = ["uniform", "lcmat-s:rho=0.5", "gradmatch:validation=0.2"]
+fractions = [0.1, 0.05]
+nets = ["mlp:width=8"]
+[quick]
+seeds = [7]
+[quick.training]
+epochs = 1
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "study.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_file_becomes_a_study(tmp_path: Path) -> None:
+    study = read_study(write(tmp_path, SMALL))
+    [grid] = study.grids
+    assert (study.name, study.title, study.seeds) == ("study", "A study", (0, 1))
+    assert grid.amounts == (0.05, 0.1)
+    assert [proxy.epochs for proxy in grid.proxies] == [1, 2]
+    assert [proxy.describe(grid.proxies) for proxy in grid.proxies] == ["epochs 1", "epochs 2"]
+    uniform, lcmat_s, gradmatch = grid.methods
+    assert not uniform.needs_proxy
+    assert lcmat_s.options == {"rho": 0.5}
+    assert (gradmatch.validation, gradmatch.options) == (0.2, {})
+    assert grid.protocol == "selection"
+
+
+def test_the_small_form_replaces_what_it_names(tmp_path: Path) -> None:
+    study = read_study(write(tmp_path, SMALL), quick=True)
+    assert study.seeds == (7,)
+    assert study.training.epochs == 1
+    assert study.grids == read_study(write(tmp_path, SMALL)).grids
+    assert "small form" in study.title
+
+
+def test_a_block_may_have_its_own_proxy(tmp_path: Path) -> None:
+    text = SMALL.replace('nets = ["mlp:width=8"]', "proxy = { weight_decay = 0.0, epochs = 5 }")
+    [proxy] = read_study(write(tmp_path, text)).grids[0].proxies
+    assert (proxy.net, proxy.epochs, proxy.weight_decay) == ("mlp:width=8", 5, 0.0)
+
+
+def test_condensers_work_by_samples_of_each_class(tmp_path: Path) -> None:
+    text = SMALL.replace("fractions = [0.1, 0.05]", "per_class = [1]").replace('"lcmat-s:rho=0.5"', '"dm:lr=0.5"')
+    [grid] = read_study(write(tmp_path, text)).grids
+    assert (grid.budget, grid.amounts, grid.protocol) == ("per_class", (1,), "condensation")
+
+
+def test_every_mistake_is_named_with_line_key_and_what_was_expected(tmp_path: Path) -> None:
+    text = """\
+titel = "A study"
+seeds = 0
+show = ["heatmap"]
+paper = "nothing"
+[proxy]
+net = "resnet19"
+epochs = 3
+points = [1, 9]
+lr = "fast"
+[training]
+epochs = 3
+steps = 4
+weighted = ["craig"]
+[[grid]]
+data = [
+  "digits", # [ not a bracket
+  "digitz",
+]
+methods = ["uniform", "lcmat-s:rho=-1", "lcmat-s:rhoo=1", "kraig"]
+fractions = [0.1, 1.5]
+per_class = [1]
+[[grid]]
+data = "digits"
+methods = "dm"
+fractions = 0.1
+"""
+    with pytest.raises(StudyFileError) as caught:
+        read_study(write(tmp_path, text))
+    lines = str(caught.value).splitlines()
+    found = [line.removeprefix(f"{tmp_path / 'study.toml'}:") for line in lines]
+    for expected in (
+        "1: titel: expected one of title,",
+        "2: seeds: expected a whole number of at least 1, got 0",
+        "3: show: expected one of heat map, sensitivity, pictures, got 'heatmap'",
+        "4: paper: expected the name of a table",
+        "6: proxy.net: unknown network 'resnet19'; did you mean 'resnet18'",
+        "8: proxy.points: expected epochs up to 3, got 9",
+        "9: proxy.lr: expected a number, got 'fast'",
+        "12: training.steps: expected epochs or steps, got both",
+        "13: training.weighted: expected methods of the grid, got craig",
+        "14: grid: expected fractions or per_class, got 2 of them",
+        "15: grid.data: expected a name under [data], a path, or digits, got 'digitz'",
+        "19: grid.methods: ",
+        "24: grid.methods: a condenser takes its budget as per_class",
+    ):
+        assert any(line.startswith(expected) for line in found), (expected, found)
+    [methods] = [line for line in found if line.startswith("19: ")]
+    assert all(word in methods for word in ("rho", "rhoo", "'kraig'; did you mean craig"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("title = 1 2", r"study.toml is no TOML file: .*line 1"),
+        ("seeds = 1", r"study.toml:1: grid: expected at least one table \[\[grid\]\]"),
+        ('seeds = 1\n[[grid]]\nmethods = ["uniform"]\nfractions = 0.1', r"study.toml:2: grid.data: expected a value"),
+        ("seeds = 1\ndata = 3\n[[grid]]\n", r"study.toml:2: data: expected a table \[data\], got 3"),
+    ],
+)
+def test_what_is_no_study_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(StudyFileError, match=message):
+        read_study(write(tmp_path, text))
+
+
+def test_a_missing_file_and_a_missing_small_form_are_named(tmp_path: Path) -> None:
+    with pytest.raises(StudyFileError, match=r"there is no file .*none.toml"):
+        read_study(tmp_path / "none.toml")
+    with pytest.raises(StudyFileError, match=r"expected a table \[quick\]"):
+        read_study(write(tmp_path, SMALL.partition("[quick]")[0]), quick=True)
+
+
+def test_lines_are_found_through_strings_arrays_and_tables() -> None:
+    text = 'a = """\nb = 1\n[x]\n"""\n"quoted key" = [\n  "]", # ]\n  {b = 1},\n]\n[t.u]\nv.w = 1\n'
+    document = parse(text + "[[many]]\nk = 1\n[[many]]\nk = 2\n[many.inner]\nk = 3")
+    assert document.value["a"].line == 1
+    assert document.value["quoted key"].line == 5
+    assert document.value["t"].value["u"].line == 9
+    assert document.value["t"].value["u"].value["v"].value["w"].line == 10
+    first, second = document.value["many"].value
+    assert (first.line, first.value["k"].line) == (11, 12)
+    assert (second.line, second.value["k"].line, second.value["inner"].value["k"].line) == (13, 14, 16)

@@ -1,0 +1,100 @@
+"""The named studies: all can be read, and the small form of each runs through."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+import torch
+
+from lcmat.cli import application
+from lcmat.data.catalogue import SOURCES
+from lcmat.study.cells import make_cells
+from lcmat.study.config import read_study
+from lcmat.study.paper import read_paper
+from lcmat.study.recipes import find_recipe, recipes
+from report.html_checks import check_page
+
+GRIDS = sorted(name for name, recipe in recipes().items() if not recipe.commands)
+OTHERS = sorted(name for name, recipe in recipes().items() if recipe.commands)
+PAPERS = [name for name in GRIDS if read_study(recipes()[name].file).paper]
+
+
+def test_every_table_and_figure_of_the_paper_has_its_study() -> None:
+    assert set(recipes()) == {
+        "selection-resnet18",
+        "selection-other-networks",
+        "cross-architecture-selection",
+        "cross-architecture-tiny-imagenet",
+        "cross-architecture-condensation",
+        "robustness",
+        "rho",
+        "wall-clock",
+        "pictures",
+        "condensation",
+        "continual",
+        "bound",
+    }
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_both_forms_can_be_read(name: str) -> None:
+    file = find_recipe(name).file
+    for quick in (False, True):
+        study = read_study(file, quick=quick)
+        assert make_cells(study, {data: "" for grid in study.grids for data in grid.data})
+        assert study.about
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_every_value_of_the_paper_is_measured(name: str) -> None:
+    study = read_study(find_recipe(name).file)
+    assert study.paper is not None
+    ours = set()
+    for grid in study.grids:
+        for data in grid.data:
+            for net in grid.nets or ("",):
+                ours |= {(data, amount, method.text, net) for amount in grid.amounts for method in grid.methods}
+                ours |= {(data, 1.0, "full", net)} if grid.full else set()
+    missing = {(v.data, v.amount, v.method, v.net) for v in read_paper(study.paper)} - ours
+    assert not missing
+
+
+def test_robustness_has_the_ninety_cases_of_the_paper() -> None:
+    study = read_study(find_recipe("robustness").file)
+    assert len(study.grids[0].proxies) * len(study.seeds) == 90
+
+
+def test_sources_of_the_hub_are_known_as_such() -> None:
+    for recipe in recipes().values():
+        for entry in tomllib.loads(recipe.file.read_text(encoding="utf-8")).get("data", {}).values():
+            assert SOURCES.find("hub").facts.detect(entry["source"])
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_the_small_form_of_a_grid_runs_through(name: str, tmp_path: Path) -> None:
+    assert torch.get_num_threads() == 1
+    assert application.run(["reproduce", name, "--quick", "--out", str(tmp_path / "out")]) == 0
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    check_page(page)
+    assert "small form" in page
+    assert len(page) < 2_000_000
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_the_small_form_of_other_studies_runs_through(name: str, tmp_path: Path) -> None:
+    assert application.run(["reproduce", name, "--quick", "--out", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_an_unknown_name_is_answered_with_the_near_ones() -> None:
+    with pytest.raises(ValueError, match=r"unknown study 'robustnes'; did you mean robustness\?"):
+        find_recipe("robustnes")
+
+
+def test_commands_get_folder_and_data(tmp_path: Path) -> None:
+    recipe = find_recipe("bound")
+    first = recipe.fill_in(tmp_path, quick=False, given={"cifar10": "/data/c10"})[0]
+    assert first[:2] == ["select", "/data/c10"]
+    assert first[-1] == f"{tmp_path}/uniform"
+    with pytest.raises(ValueError, match="bound has no data set cifar; it has cifar10"):
+        recipe.fill_in(tmp_path, quick=False, given={"cifar": "x"})
