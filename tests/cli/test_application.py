@@ -28,7 +28,9 @@ def test_help_imports_nothing_heavy() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
 
 
-@pytest.mark.parametrize("command", ["", "demo", "select", "evaluate", "list", "show", "export", "report"])
+@pytest.mark.parametrize(
+    "command", ["", "demo", "select", "evaluate", "list", "show", "export", "report", "dynamic", "continual"]
+)
 def test_every_command_has_help(lcmat: Lcmat, command: str) -> None:
     outcome = lcmat(*command.split(), "--help")
     assert outcome.status == 0

@@ -10,6 +10,7 @@ def list_names() -> None:
     for title, entries in (
         ("Methods (--method, options with --set)", lcmat.selectors()),
         ("Condensers (of `lcmat condense`, options with --set)", lcmat.condensers()),
+        ("While training (of `lcmat dynamic`, beside all methods)", lcmat.dynamic.BASELINES.describe()),
         ("Networks (--net, options as in convnet:width=32)", lcmat.nets()),
         ("Data (DATA)", lcmat.sources()),
     ):

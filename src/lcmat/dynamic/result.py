@@ -14,7 +14,7 @@ from lcmat.report import Block, Bullets, Curves, Facts, Lines, Page, Point, Sect
 from lcmat.report.colours import looks
 from lcmat.report.wording import in_words, listed, percent, points, score, seconds, span
 
-_COLUMNS = ("arm", "per epoch", "n", "accuracy", "sd", "95 % interval", "seconds", "share of choosing")
+_COLUMNS = ("arm", "per epoch", "n", "accuracy", "sd", "95 % interval", "seconds", "choosing")
 _REFERENCE = "random"
 _SPELLED_OUT = 6  # comparisons that a reader takes in one by one
 _VERDICTS = {"better": "better", "worse": "worse", "not told apart": "not told apart", "one run": "not to be judged"}
@@ -143,7 +143,7 @@ class Study:
         return files.write_text(path, render(self._page()))
 
     def _page(self) -> Page:
-        columns = (*_COLUMNS, "selection alone", "points to random", "its interval")
+        columns = (*_COLUMNS, "selection", "to random", "its interval")
         rows = tuple((*row.texts(), percent(row.select_share), *self._against(row)) for row in self.rows)
         caption = (
             "Test accuracy in % after the last epoch; seconds of choosing and training; choosing (proxy, Signals, "
