@@ -1,9 +1,11 @@
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import lcmat as library
-from cli.commands import Lcmat, make_run
+from cli.commands import Lcmat, make_run, write_table
 from lcmat import files
 
 
@@ -87,3 +89,68 @@ def test_a_report_needs_an_evaluation(lcmat: Lcmat, table_run: Path, tmp_path: P
     assert f"holds no evaluation; run `lcmat evaluate {table_run}` first" in outcome.err
     files.write_json(tmp_path / "evaluation.json", {"runs": []})
     assert "does not describe an evaluation" in lcmat("report", tmp_path).err
+
+
+def test_what_would_fail_later_fails_before_any_proxy_is_trained(
+    lcmat: Lcmat, pair: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbid(*_: object, **__: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("lcmat.study.pipeline.train", forbid)
+    taken = tmp_path / "taken"
+    taken.write_text("x", encoding="utf-8")
+    cases = {
+        ("--nets", "mlp,mlp"): (2, "one twice: mlp, mlp"),
+        ("--epochs", "0"): (2, "at least 1 seed and 1 epoch"),
+        ("--nets", "resnet18"): (1, "resnet18"),
+        ("--weighted", "lcmat-s"): (1, "not among: craig, herding"),
+        ("--out", str(taken)): (1, "is a file"),
+        ("--memory", "lots"): (2, "amount of memory"),
+    }
+    for arguments, (status, words) in cases.items():
+        outcome = lcmat("evaluate", *pair, "--seeds", "9", *arguments)
+        assert (outcome.status, words in outcome.err) == (status, True), outcome.err
+
+
+def test_weights_count_on_request(lcmat: Lcmat, pair: list[Path], tmp_path: Path) -> None:
+    outcome = lcmat(
+        "evaluate", *pair, "--seeds", "1", "--epochs", "1", "--weighted", "craig", "--out", tmp_path / "o", "--json"
+    )
+    assert outcome.status == 0
+    assert outcome.json["protocol"]["weights in the loss"] == ["craig"]
+
+
+def test_missing_subsets_are_named_and_selected_again(lcmat: Lcmat, table: Path, tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", table, "--method", "herding")
+    before = list(library.load_subset(run / "subsets" / "0.1"))
+    shutil.rmtree(run / "subsets")
+    for command in ("show", "evaluate"):
+        outcome = lcmat(command, run)
+        assert outcome.status != 0
+        assert "subsets are missing" in outcome.err
+    make_run(run, table, "--method", "herding")
+    assert list(library.load_subset(run / "subsets" / "0.1")) == before
+
+
+def test_a_changed_test_part_is_refused(lcmat: Lcmat, tmp_path: Path) -> None:
+    source = write_table(tmp_path / "table.npz")
+    run = make_run(tmp_path / "run", source, "--method", "herding")
+    with np.load(source) as archive:
+        arrays = dict(archive)
+    arrays["x_test"][0] += 1
+    np.savez(source, **arrays)
+    outcome = lcmat("evaluate", run, "--seeds", "1", "--epochs", "1")
+    assert outcome.status != 0
+    assert "or its test part" in outcome.err
+
+
+@pytest.mark.parametrize("change", [{"data": {}}, {"data": None}, {"seconds": None}])
+def test_a_run_file_changed_by_hand_is_no_traceback(
+    lcmat: Lcmat, table: Path, tmp_path: Path, change: dict[str, object]
+) -> None:
+    run = make_run(tmp_path / "run", table, "--method", "herding")
+    files.write_json(run / "run.json", {**files.read_json(run / "run.json"), **change})
+    outcome = lcmat("show", run)
+    assert outcome.status != 0
+    assert "data or seconds are incomplete" in outcome.err

@@ -26,9 +26,13 @@ def evaluate(
         bool, typer.Option("--same-subset", help="Train all seeds on the run's own subset; they are then dependent.")
     ] = False,
     full: Annotated[bool, typer.Option("--full", help="Train on everything as well.")] = False,
+    weighted: Annotated[
+        str, typer.Option(help="Methods whose weights count in the loss, such as craig; none if not given.")
+    ] = "",
     out: Annotated[
         Path | None, typer.Option(help="Folder for records and report; the first run's if not given.")
     ] = None,
+    memory: Annotated[str | None, typer.Option(help="For selecting again, such as 4GB; half of what is free.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1; a GPU if there is one.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print rows, records and protocol as JSON.")] = False,
 ) -> None:
@@ -57,12 +61,14 @@ def evaluate(
         _tell(report, page, as_json=as_json)
         return
     with parsing.as_wrong_use():
-        protocol = Protocol(parsing.names(nets), seeds, epochs or 200, same_subset, full)
+        protocol = Protocol(
+            parsing.names(nets), seeds, 200 if epochs is None else epochs, same_subset, full, parsing.names(weighted)
+        )
         opened = [Run.open(path) for path in runs]
         check_comparable(opened)
-        Machine(device)
+        Machine(device, memory)
     with Progress() as progress:
-        report, page = compare(opened, protocol, out or runs[0], Machine(device, progress=progress))
+        report, page = compare(opened, protocol, out or runs[0], Machine(device, memory, progress))
     _tell(report, page, as_json=as_json)
 
 
