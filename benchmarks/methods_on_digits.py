@@ -92,9 +92,11 @@ def page(report: lcmat.Report, seeds: int) -> str:
         f"{datetime.datetime.now(datetime.UTC).date()}; {runtime.machine()}.",
         "",
         f"1,797 images of 8 × 8 pixels; proxy and evaluation network {NET}, {PROXY_EPOCHS} and {EPOCHS} epochs; "
-        f"n = {seeds} independent runs (a proxy, a selection and a training each). Uniform: mean accuracy in per cent ± standard deviation. "
-        "Others: difference to uniform in points under the same seeds, with its 95 % interval; bold where the interval "
-        "leaves out 0. With so many comparisons, about one in twenty would be bold by chance alone.",
+        f"n = {seeds} independent runs (a proxy, a selection and a training each).",
+        "",
+        "Uniform: mean accuracy in per cent ± standard deviation. Others: difference to uniform in points under the "
+        "same seeds, with its 95 % interval; bold where the interval leaves out 0. With so many comparisons, about one "
+        "in twenty would be bold by chance alone.",
         "",
         "| method | " + " | ".join(f"{100 * fraction:.0f} %" for fraction in fractions) + " |",
         "|---" * (len(fractions) + 1) + "|",
