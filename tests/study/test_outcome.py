@@ -1,0 +1,145 @@
+"""What a study says in the end, from a study that trains within a blink."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.commands import write_images, write_table
+from lcmat.report import Curves, Gallery, HeatMap, Stacks, Table, render
+from lcmat.study.duels import duels
+from lcmat.study.pipeline import Machine
+from lcmat.study.run_study import Asked, describe_again, run_study
+from lcmat.study.study_page import as_text, describe_study
+from report.html_checks import check_page
+
+TEXT = """\
+title = "Small"
+seeds = 2
+show = ["heat map", "sensitivity"]
+paper = "small"
+[data.table]
+source = "nowhere"
+[proxy]
+net = "mlp:width=4"
+epochs = 1
+[training]
+epochs = 2
+weighted = ["craig"]
+[[grid]]
+data = "table"
+methods = ["uniform", "craig", "lcmat-s:rho=0", "lcmat-s:rho=0.5"]
+fractions = [0.1, 0.2]
+nets = ["mlp:width=4"]
+full = true
+"""
+
+
+def ask(folder: Path, text: str, source: Path) -> Asked:
+    file = folder / "small.toml"
+    file.write_text(text, encoding="utf-8")
+    (folder / "paper").mkdir(exist_ok=True)
+    values = "data,amount,method,net,value,sd\ntable,0.1,craig,mlp:width=4,50,1.5\ntable,1,full,mlp:width=4,90,\n"
+    (folder / "paper" / "small.csv").write_text(values, encoding="utf-8")
+    return Asked(file, sources={"table": str(source)})
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("study")
+    write_table(folder / "table.npz")
+    write_images(folder / "images.npz")
+    return folder
+
+
+def test_results_page_and_text_agree_with_the_records(workplace: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    outcome, page = run_study(ask(workplace, TEXT, workplace / "table.npz"), out, Machine())
+    records = [json.loads(line) for line in (out / "records.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(records) == 2 * (4 * 2 + 1)
+    with (out / "results.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 9
+    craig = next(row for row in rows if (row["name"], row["amount"]) == ("craig", "0.1"))
+    accuracies = [r["accuracy"] for r in records if (r["name"], r["size"]) == ("craig", 6)]
+    assert float(craig["mean"]) == pytest.approx(sum(accuracies) / 2)
+    assert craig["baseline"] == "uniform"
+    assert all(record["weighted"] == (record["name"] == "craig") for record in records)
+    beside = {(line.method, line.amount): line for line in outcome.beside}
+    assert beside["craig", 0.1].difference == pytest.approx(100 * sum(accuracies) / 2 - 50)
+    assert beside["full", 1.0].paper == 90
+    assert beside["craig", 0.2].paper is None
+    assert "50.0 ± 1.5" in as_text(outcome)
+    html = page.read_text(encoding="utf-8")
+    check_page(html)
+    for words in ("Beside the paper", "Method against method", "lcmat-s with rho", "Results: table"):
+        assert words in html
+    again = render(describe_again(out, Machine()))
+    assert again == html
+
+
+def test_the_map_counts_wins_over_all_cases(workplace: Path, tmp_path: Path) -> None:
+    text = TEXT.replace("epochs = 1\n[training]", "epochs = [1, 2]\n[training]").replace('paper = "small"\n', "")
+    outcome, _ = run_study(ask(workplace, text, workplace / "table.npz"), tmp_path / "out", Machine())
+    assert [group.proxy for group in outcome.groups] == ["epochs 1", "epochs 2"]
+    found = duels(outcome.groups, "mlp:width=4", 0.1)
+    assert len(found) == 12
+    for (first, second), duel in found.items():
+        assert duel.cases == 4
+        assert duel.difference == pytest.approx(-found[second, first].difference)
+        assert duel.wins + found[second, first].wins <= 4
+    page = describe_study(outcome)
+    blocks = [block for section in page.sections for block in section.blocks]
+    assert sum(isinstance(block, HeatMap) for block in blocks) == 2
+    assert sum(isinstance(block, Curves) for block in blocks) == 4
+    table = next(block for block in blocks if isinstance(block, Table))
+    assert [row[0] for row in table.rows] == ["epochs 1", "epochs 2"]
+
+
+def test_times_are_of_every_choice_alone(workplace: Path, tmp_path: Path) -> None:
+    text = TEXT.replace('nets = ["mlp:width=4"]\nfull = true', "").replace("seeds", "timed = true\nseeds")
+    text = text.replace('weighted = ["craig"]\n', "").replace('show = ["heat map", "sensitivity"]\n', "")
+    outcome, _ = run_study(ask(workplace, text, workplace / "table.npz"), tmp_path / "out", Machine())
+    assert len(outcome.times) == 8
+    uniform = next(time for time in outcome.times if time.method == "uniform")
+    craig = next(time for time in outcome.times if time.method == "craig")
+    assert uniform.proxy == 0 < craig.proxy
+    assert craig.lowest <= craig.total <= craig.highest
+    blocks = [block for section in describe_study(outcome).sections for block in section.blocks]
+    assert sum(isinstance(block, Stacks) for block in blocks) == 2
+
+
+def test_pictures_and_the_first_classes(workplace: Path, tmp_path: Path) -> None:
+    text = """\
+title = "Pictures"
+seeds = [3]
+show = ["pictures"]
+[data.images]
+source = "nowhere"
+classes = 1
+[[grid]]
+data = "images"
+methods = ["uniform"]
+fractions = 0.25
+"""
+    asked = Asked(ask(workplace, text, workplace).file, sources={"images": str(workplace / "images.npz")})
+    outcome, _ = run_study(asked, tmp_path / "out", Machine())
+    train = outcome.splits["images"].train
+    assert (len(train), len(train.class_names)) == (20, 1)
+    blocks = [block for section in describe_study(outcome).sections for block in section.blocks]
+    [gallery] = [block for block in blocks if isinstance(block, Gallery)]
+    assert len(gallery.pictures[0].strips[0].images) == 5
+
+
+def test_a_folder_with_something_else_is_left_alone(workplace: Path, tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("dear", encoding="utf-8")
+    with pytest.raises(ValueError, match="is not empty and no study"):
+        run_study(ask(workplace, TEXT, workplace / "table.npz"), tmp_path, Machine())
+    assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
+
+
+def test_an_unknown_data_set_to_replace_is_named(workplace: Path, tmp_path: Path) -> None:
+    asked = Asked(ask(workplace, TEXT, workplace).file, sources={"tabel": "x"})
+    with pytest.raises(ValueError, match="has no data set 'tabel'; it has table"):
+        run_study(asked, tmp_path / "out", Machine())
