@@ -144,7 +144,13 @@ def test_the_page_has_the_two_figures(found: tuple[continual.Study, Path], tmp_p
     assert "Selection methods" in page
     assert "Condensation methods" in page
     assert page.count("<svg viewBox") >= 2
-    assert study.headline()[0].startswith("craig: ")
+    assert "craig (" in study.headline()[0]
+    assert "n = 2)" in study.headline()[0]
+    craig, uniform, dm = study.rows
+    assert study.against_random(uniform) is study.against_random(dm) is None  # no random condenser took part
+    pairs = study.against_random(craig)
+    assert pairs is not None
+    assert pairs.difference.mean == pytest.approx((sum(craig.last) - sum(uniform.last)) / 2)
     assert all(row.name in study.table() for row in study.rows)
 
 

@@ -9,13 +9,20 @@ from typing import Any
 
 from lcmat import files
 from lcmat.continual.metrics import average_accuracy, forgetting
-from lcmat.evaluation.statistics import Estimate, compare, estimate
-from lcmat.report import Bullets, Curves, Facts, Page, Point, Section, Series, Table, render
-from lcmat.report.page import Block
-from lcmat.report.wording import in_words, points, score, seconds, span
+from lcmat.evaluation.statistics import Comparison, Estimate, compare, estimate
+from lcmat.report import Bar, Block, Bullets, Curves, Facts, Forest, Page, Point, Section, Series, Table, render
+from lcmat.report.wording import in_words, listed, points, score, seconds, span
 
 _COLUMNS = ("filled by", "n", "last accuracy", "sd", "95 % interval", "average", "forgetting", "memory", "seconds")
 _BASELINES = {"selection": "uniform", "condensation": "random"}
+_VERDICTS = {
+    "better": "Better than",
+    "worse": "Worse than",
+    "not told apart": "Not told apart from",
+    "one run": "Not to be judged against",
+}
+_SPELLED_OUT = 6  # comparisons that a reader takes in one by one
+_LEGIBLE = 5  # lines whose intervals can be told apart in one figure
 _TITLES = {"selection": "Selection methods", "condensation": "Condensation methods"}
 
 
@@ -75,23 +82,24 @@ class Study:
     name: str
 
     def headline(self) -> tuple[str, ...]:
-        """The finding in plain sentences: each memory against a random one of its kind."""
+        """The finding in plain sentences: each memory against a random one of its kind, after the last step."""
+        found = [(row, pairs) for row in self.rows if (pairs := self.against_random(row))]
         sentences = []
-        for row in self.rows:
-            baseline = next((other for other in self.rows if other.name == _BASELINES.get(row.kind)), None)
-            if baseline is None or baseline is row:
-                continue
-            found = compare(row.last, baseline.last)
-            difference = found.difference
-            verdict = {"better": "better than", "worse": "worse than", "one run": "not to be judged against"}.get(
-                found.verdict, "not told apart from"
-            )
-            interval = f", interval {span(points(difference.low), points(difference.high))}" if difference.n > 1 else ""
-            sentences.append(
-                f"{row.name}: {verdict} {baseline.name} after the last step "
-                f"({points(difference.mean)} points{interval}, n = {difference.n})."
-            )
+        for kind, baseline in _BASELINES.items():
+            own = [(row, pairs) for row, pairs in found if row.kind == kind]
+            for verdict in dict.fromkeys(pairs.verdict for _, pairs in own):
+                names = [
+                    row.name + (f" ({_difference(pairs.difference)})" if len(found) <= _SPELLED_OUT else "")
+                    for row, pairs in own
+                    if pairs.verdict == verdict
+                ]
+                sentences.append(f"{_VERDICTS[verdict]} {baseline} after the last step: {listed(names)}.")
         return tuple(sentences)
+
+    def against_random(self, row: Row) -> Comparison | None:
+        """The paired differences to a random memory of the same kind after the last step, where there is one."""
+        baseline = next((other for other in self.rows if other.name == _BASELINES.get(row.kind)), None)
+        return None if baseline is None or baseline is row else compare(row.last, baseline.last)
 
     def table(self) -> str:
         """The rows and the protocol as plain text."""
@@ -116,9 +124,12 @@ class Study:
     def _page(self) -> Page:
         caption = (
             "Test accuracy in % over all classes so far: after the last step, and averaged over the steps; forgetting "
-            "in points; samples in the memory; seconds of filling and training"
+            "in points; samples in the memory; seconds of filling and training; paired differences in points to a "
+            "random memory (uniform or random) after the last step"
         )
-        table = Table(caption, _COLUMNS, tuple(row.texts() for row in self.rows), tuple(range(1, len(_COLUMNS))))
+        columns = (*_COLUMNS, "to random", "its interval")
+        lines = tuple((*row.texts(), *self._against(row)) for row in self.rows)
+        table = Table(caption, columns, lines, tuple(range(1, len(columns))))
         facts = [(name, in_words(value)) for name, value in self.protocol.items()]
         machines = sorted({str(record["machine"]) for record in self.records})
         sections = (
@@ -130,25 +141,55 @@ class Study:
         lead = self.headline() or ("There is no random memory to compare with.",)
         return Page(f"Memories for class-incremental learning: {self.name}", lead, sections)
 
+    def _against(self, row: Row) -> tuple[str, str]:
+        found = self.against_random(row)
+        if found is None:
+            return "–", "–"
+        return points(found.difference.mean), span(points(found.difference.low), points(found.difference.high))
+
     def _figures(self) -> list[Block]:
-        """One figure for selection methods, one for condensation methods."""
+        """A figure for selection methods and one for condensation methods, each with intervals after the last step."""
         figures: list[Block] = []
         for kind, title in _TITLES.items():
             rows = [row for row in self.rows if row.kind == kind]
-            if not rows:
-                continue
-            series = tuple(
-                Series(row.name, tuple(_point(x, y) for x, y in row.by_step), dashed=row.name in _BASELINES.values())
-                for row in rows
-            )
-            summary = "; ".join(f"{row.name}: {score(estimate(row.last).mean)} % after the last step" for row in rows)
-            y_label = "test accuracy in %, with 95 % t-intervals"
-            figures.append(Curves(title, summary, "classes seen", y_label, series))
+            if rows:
+                figures += [_course(title, rows), _end(title, rows)]
         return figures
 
 
-def _point(x: float, y: Estimate) -> Point:
-    low, high = (None if end is None else 100 * end for end in (y.low, y.high))
+def _course(title: str, rows: Sequence[Row]) -> Curves:
+    legible = len(rows) <= _LEGIBLE
+    series = tuple(
+        Series(
+            row.name,
+            tuple(_point(x, y, interval=legible) for x, y in row.by_step),
+            dashed=row.name in _BASELINES.values(),
+        )
+        for row in rows
+    )
+    summary = "; ".join(f"{row.name}: {score(estimate(row.last).mean)} % after the last step" for row in rows)
+    y_label = "test accuracy in %, " + ("with 95 % t-intervals" if legible else "mean over the seeds")
+    return Curves(title, summary, "classes seen", y_label, series)
+
+
+def _end(title: str, rows: Sequence[Row]) -> Forest:
+    bars = []
+    for row in rows:
+        found = estimate(row.last)
+        point = _point(0.0, found, interval=True)
+        text = score(found.mean) + (f" ({span(score(found.low), score(found.high))})" if found.n > 1 else "")
+        bars.append(Bar(row.name, f"n = {found.n}", point.y, point.low, point.high, text))
+    summary = "; ".join(f"{bar.name}: {bar.text}" for bar in bars)
+    return Forest(f"{title}, after the last step", summary, "test accuracy in %, with 95 % t-intervals", tuple(bars))
+
+
+def _difference(difference: Estimate) -> str:
+    interval = f", interval {span(points(difference.low), points(difference.high))}" if difference.n > 1 else ""
+    return f"{points(difference.mean)} points{interval}, n = {difference.n}"
+
+
+def _point(x: float, y: Estimate, *, interval: bool) -> Point:
+    low, high = (100 * end if interval and end is not None else None for end in (y.low, y.high))
     return Point(x, 100 * y.mean, low, high)
 
 

@@ -95,6 +95,8 @@ def run(
     notes = list(data.notes)
     if len(seeds) == 1:
         notes.append("One run of each: there are no intervals, and differences of a single run prove nothing.")
+    elif len(fillers) > 1:
+        notes.append(f"{len(fillers)} memories, each with its own 95 % intervals: one in twenty misleads by chance.")
     alone = any(len(step.classes) == 1 for stream in streams.values() for step in stream.steps)
     if alone and (made := [filler.name for filler in fillers if filler.kind == "condensation"]):
         notes.append(f"A class that arrives alone is not condensed: {listed(made)} keep real samples of it at random.")
