@@ -179,7 +179,8 @@ def test_encoding_puts_shrunk_images_where_decoding_finds_them() -> None:
 
 def test_the_grid_has_a_row_for_each_class(tmp_path: Path) -> None:
     tiny = pictures(inputs=(torch.arange(6) / 5).reshape(6, 1, 1, 1).expand(6, 1, 4, 4).contiguous())
-    grid = np.asarray(Image.open(tiny.grid(tmp_path / "grid.png")).convert("L")).astype(int)
+    with Image.open(tiny.grid(tmp_path / "grid.png")) as picture:
+        grid = np.asarray(picture.convert("L")).astype(int)
     assert grid.shape == (3 * 50 + 2, 2 * 50 + 2)
     centres = grid[26::50, 26::50]
     assert np.array_equal(centres, [[0, 51], [102, 153], [204, 255]])

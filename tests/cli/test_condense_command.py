@@ -1,0 +1,82 @@
+"""`lcmat condense`, `join`, and what the other commands make of their runs."""
+
+from pathlib import Path
+
+import pytest
+
+from cli.commands import Lcmat
+
+SMALL = (
+    "--net",
+    "convnet:width=4,depth=2",
+    "--steps",
+    "20",
+    "--set",
+    "real_batch=8",
+    "--quick",
+    "0",
+    "--per-class",
+    "1",
+)
+
+
+def test_condense_show_evaluate_export(lcmat: Lcmat, images: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    made = lcmat("condense", images, "--method", "dm", *SMALL, "--out", run, "--json")
+    assert made.status == 0, made.err
+    assert made.json["per_class"] == [1, 1]
+    assert made.json["labels"] == "hard"
+    assert made.json["steps"] == 20
+    assert lcmat("show", run, "--json").json == made.json
+    assert "2 synthetic samples, 1 of each class" in lcmat("show", run).out
+    judged = lcmat("evaluate", run, "--nets", "convnet:width=4,depth=2", "--seeds", "2", "--epochs", "2")
+    assert judged.status == 0, judged.err
+    assert "DSA for each image" in judged.out
+    assert (run / "report.html").is_file()
+    exported = lcmat("export", run, "--to", "folder")
+    assert exported.status == 0, exported.err
+    assert len(list(Path(exported.out.strip()).rglob("*.png"))) == 2
+
+
+def test_the_same_command_again_wants_resume(lcmat: Lcmat, images: Path, tmp_path: Path) -> None:
+    arguments = ("condense", images, "--method", "random", "--per-class", "1", "--out", tmp_path / "run")
+    assert lcmat(*arguments).status == 0
+    again = lcmat(*arguments)
+    assert again.status == 1
+    assert "give --resume" in again.err
+    assert lcmat(*arguments, "--resume").status == 0
+
+
+def test_shards_join(lcmat: Lcmat, images: Path, tmp_path: Path) -> None:
+    for classes in ("0", "1-1"):
+        out = lcmat("condense", images, "--method", "dm", *SMALL, "--classes", classes, "--out", tmp_path / classes)
+        assert out.status == 0, out.err
+    joined = lcmat("join", tmp_path / "0", tmp_path / "1-1", "--out", tmp_path / "all", "--json")
+    assert joined.json["per_class"] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (("--method", "dn"), 2, "unknown condenser 'dn'; did you mean 'dm'"),
+        (("--set", "rhoo=1"), 2, "unknown option of lcmat-c 'rhoo'"),
+        (("--set", "rho"), 2, "--set takes NAME=VALUE"),
+        (("--per-class", "0"), 2, "per_class of at least 1"),
+        (("--classes", "a-b"), 2, "--classes takes numbers and ranges"),
+        (("--device", "cuda:99"), 2, "cuda:99"),
+        (("--method", "random", "--per-class", "500"), 1, "at least 500 samples of class"),
+        (("--method", "kip", "--classes", "0"), 1, "cannot condense some classes apart"),
+    ],
+)
+def test_wrong_use(
+    lcmat: Lcmat, images: Path, tmp_path: Path, arguments: tuple[str, ...], status: int, message: str
+) -> None:
+    outcome = lcmat("condense", images, "--out", tmp_path / "run", *arguments)
+    assert outcome.status == status
+    assert message in outcome.err
+
+
+def test_condensers_are_listed(lcmat: Lcmat) -> None:
+    listed = lcmat("list").out
+    assert "lcmat-c" in listed
+    assert "rho=0.1" in listed
