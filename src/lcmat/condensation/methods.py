@@ -181,7 +181,7 @@ def lcmat_c(
     head: bool = True,
     augmentation: str = "color_crop_cutout",
     cutmix: float = 0.5,
-    longest: float = 0.1,
+    longest: float = 0.05,
 ) -> Recipe:
     """LCMat-C.
 
