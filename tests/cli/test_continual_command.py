@@ -50,6 +50,8 @@ def test_it_runs_on_digits(lcmat: Lcmat, tmp_path: Path, protocol: str) -> None:
         (("--set", "herding.x=1", "--fill", "uniform"), 2, "unknown option"),
         (("--set", "lcmat-s.rho=1", "--fill", "uniform"), 2, "which fill nothing here"),
         (("--protocol", "mine"), 2, "memory or replay"),
+        (("--classes", "4"), 2, "expected 2 to 3 classes"),
+        (("--classes", "2", "--steps", "3"), 1, "expected 1 to 2 steps"),
         (("--set", "rho=1"), 2, "FILL.OPTION=VALUE"),
         (("--set", "lcmat-s.roh=1"), 2, "unknown option"),
         (("--set", "dm.lr=fast"), 2, "option lr takes"),

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from lcmat.continual import make_stream
+from lcmat.continual import first_classes, make_stream
 from lcmat.types import Splits
 from samples import vectors
 
@@ -72,3 +72,16 @@ def test_classes_without_training_samples_never_come() -> None:
     data = splits()
     fewer = Splits(data.train.take((data.train.labels != 3).nonzero().flatten()), data.test, "vectors")
     assert 3 not in make_stream(fewer, 3).seen(2)
+
+
+def test_the_first_classes_are_a_data_set_of_their_own() -> None:
+    data = splits()
+    few = first_classes(data, 3)
+    assert (len(few.train), len(few.test)) == (30, 12)
+    assert few.train.class_names == few.test.class_names == data.train.class_names[:3]
+    assert few.train.mean == data.train.mean
+    assert few.train.fingerprint != data.train.fingerprint
+    assert sorted(make_stream(few, 2).seen(1)) == [0, 1, 2]
+    for count in (1, 8):
+        with pytest.raises(ValueError, match="expected 2 to 7 classes"):
+            first_classes(data, count)

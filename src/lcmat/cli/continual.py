@@ -13,6 +13,7 @@ from lcmat.cli.progress import Progress, say
 def continual(
     data: Annotated[str, typer.Argument(metavar="DATA", help="The data set; `lcmat list` says what it may be.")],
     steps: Annotated[int, typer.Option(help="Steps that the classes are spread over.")] = 5,
+    classes: Annotated[int | None, typer.Option(help="Use only the first so many classes of the data.")] = None,
     per_class: Annotated[
         int | None, typer.Option(help="Memory: samples of each class. 10 if no budget is given.")
     ] = None,
@@ -49,7 +50,7 @@ def continual(
     Steps are recorded one by one, and memories kept: the same command again goes on with what is missing.
     """
     from lcmat import files
-    from lcmat.continual import Budget, make_filler, run
+    from lcmat.continual import Budget, first_classes, make_filler, run
     from lcmat.continual.protocol import Settings
     from lcmat.data import load
     from lcmat.study.pipeline import Machine
@@ -65,6 +66,9 @@ def continual(
         fillers = [make_filler(name, condense_steps=condense_steps, options=options.get(name)) for name in fills]
         Settings(protocol, net, epochs, proxy, proxy_epochs, batch_size, lr, augment or True)
     splits = load(data)
+    if classes is not None:
+        with parsing.as_wrong_use():
+            splits = first_classes(splits, classes)
     say(splits.summary())
     with Progress() as progress:
         study = run(

@@ -5,7 +5,7 @@ from lcmat.continual.memory import Budget, Kept, Memory
 from lcmat.continual.metrics import average_accuracy, forgetting
 from lcmat.continual.result import Study
 from lcmat.continual.run import run
-from lcmat.continual.stream import Step, Stream, make_stream
+from lcmat.continual.stream import Step, Stream, first_classes, make_stream
 
 __all__ = [
     "Asked",
@@ -19,6 +19,7 @@ __all__ = [
     "Stream",
     "Study",
     "average_accuracy",
+    "first_classes",
     "forgetting",
     "make_filler",
     "make_stream",

@@ -1,13 +1,13 @@
 """A data set as a stream of steps, each of which brings classes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from lcmat import seeding
-from lcmat.types import Splits
+from lcmat.types import Data, Splits
 
 ORDERS = ("shuffled", "given")
 
@@ -87,6 +87,23 @@ def make_stream(
         rows = torch.cat([parts[index].pop(0) for index in group])
         made.append(Step(number, tuple(group), rows.sort().values))
     return Stream(data, tuple(made))
+
+
+def first_classes(data: Splits, count: int) -> Splits:
+    """The part of a data set that has its first classes, and knows of no other; the normalisation stays.
+
+    Raises:
+        ValueError: for fewer than two classes, or more than there are.
+    """
+    names = data.train.class_names
+    if not 2 <= count <= len(names):
+        raise ValueError(f"expected 2 to {len(names)} classes, got {count}")
+
+    def cut(part: Data) -> Data:
+        return replace(part.take((part.labels < count).nonzero().flatten()), class_names=names[:count])
+
+    name = f"{data.name}, the first {count} of {len(names)} classes"
+    return Splits(cut(data.train), cut(data.test), name, data.notes)
 
 
 def _spread(present: list[int], steps: int, order: str, seed: int) -> list[list[int]]:
