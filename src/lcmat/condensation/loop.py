@@ -70,11 +70,12 @@ class Loop:
             momentum=self.recipe.network_momentum,
             weight_decay=self.recipe.network_decay,
         )
-        self._match: Callable[[int], Tensor] = lambda _: self.match()
-        self._train: Callable[[int], Tensor] = lambda _: self.train_network()
-        if graph and device.type == "cuda":
-            self._match = GraphStep(self._match, [self.generators["matching"]])
-            self._train = GraphStep(self._train, [self.generators["training"]])
+        self.match_step: Callable[[int], Tensor] = lambda _: self.match()
+        self.train_step: Callable[[int], Tensor] = lambda _: self.train_network()
+        # The factorisation of a kernel may wait for the device, and has few launches to save.
+        if graph and device.type == "cuda" and self.recipe.looks_at != "inputs":
+            self.match_step = GraphStep(self.match_step, [self.generators["matching"]])
+            self.train_step = GraphStep(self.train_step, [self.generators["training"]])
 
     @property
     def block(self) -> int:
@@ -87,10 +88,10 @@ class Loop:
             place = index % self.recipe.period
             if place == 0 and self.recipe.looks_at != "inputs":
                 self.renew()
-            yield self._match(0)
+            yield self.match_step(0)
             # A network that is about to be replaced needs no training.
             if self.recipe.follow and self.recipe.network_steps and place < self.recipe.period - 1:
-                self._train(0)
+                self.train_step(0)
         self.clamp()
 
     def renew(self) -> None:

@@ -36,7 +36,8 @@ class RealSamples:
         # A number just below 1 may be rounded up to the count itself.
         places = torch.minimum((numbers * counts).long(), counts - 1)
         rows = self._order[self._starts[classes][:, None] + places]
-        return self._normalise(self._stored[rows.flatten()]).unflatten(0, rows.shape)
+        samples: Tensor = self._normalise(self._stored[rows.flatten()]).unflatten(0, rows.shape)
+        return samples
 
     def of_all(self, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Samples of the whole data, with replacement, and their labels."""

@@ -157,7 +157,8 @@ def _class_gradients(layer: nn.Module, inputs: Tensor, outputs: Tensor, classes:
 
 def _side_by_side(maps: Tensor, classes: int) -> Tensor:
     """Maps `[K·b, c, h, w]` -> `[b, K·c, h, w]`."""
-    return maps.unflatten(0, (classes, -1)).transpose(0, 1).flatten(1, 2)
+    apart: Tensor = maps.unflatten(0, (classes, -1))
+    return apart.transpose(0, 1).flatten(1, 2)
 
 
 def _with_bias(head: nn.Module, features: Tensor) -> Tensor:
