@@ -17,6 +17,7 @@ from lcmat.cli.dynamic import dynamic
 from lcmat.cli.evaluate import evaluate, report
 from lcmat.cli.folders import export, show
 from lcmat.cli.parsing import WrongUseError
+from lcmat.cli.plan import plan
 from lcmat.cli.select import select
 from lcmat.cli.study import reproduce, study
 from lcmat.version import __version__
@@ -43,6 +44,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "curvature": curvature,
     "dynamic": dynamic,
     "continual": continual,
+    "plan": plan,
     "study": study,
     "reproduce": reproduce,
     "list": list_names,

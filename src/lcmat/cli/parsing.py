@@ -71,6 +71,18 @@ def assignments(option: str, texts: list[str]) -> dict[str, str]:
     return found
 
 
+def duration(seconds: float) -> str:
+    """A length of time as people say it.
+
+    Example:
+        >>> duration(0.25), duration(90), duration(600), duration(9000)
+        ('0.25 s', '90 s', '10 min', '2.5 h')
+    """
+    if seconds < 120:
+        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
 def method_options(method: str, assignments: list[str]) -> dict[str, Any]:
     """The options of a method from texts such as 'rho=0.1'.
 

@@ -115,12 +115,7 @@ def _tell() -> Callable[[int, int, float | None, "Cell"], None]:
         if now - latest < SECONDS_BETWEEN_LINES:
             return
         latest = now
-        say(f"cell {done + 1:,} of {total:,}{'' if left is None else f', {_about(left)} left'}: {cell.key[:-13]}")
+        time_left = "" if left is None else f", about {parsing.duration(left)} left"
+        say(f"cell {done + 1:,} of {total:,}{time_left}: {cell.key[:-13]}")
 
     return tell
-
-
-def _about(seconds: float) -> str:
-    if seconds < 120:
-        return f"about {seconds:.0f} s"
-    return f"about {seconds / 60:.0f} min" if seconds < 7200 else f"about {seconds / 3600:.1f} h"
