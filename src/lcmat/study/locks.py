@@ -11,7 +11,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -81,9 +81,10 @@ def _remove_if_stale(path: Path) -> None:
     except FileNotFoundError:
         return  # released in the meantime
     except FileExistsError:
-        # Who claimed it before may have been killed before it removed the lock.
-        if _age(claim) > STALE_SECONDS:
-            claim.unlink(missing_ok=True)
+        # Who claimed it before may have been killed before it removed the lock; or it is done by now.
+        with suppress(FileNotFoundError):
+            if _age(claim) > STALE_SECONDS:
+                claim.unlink()
         return
     if _read_owner(path) == owner:
         path.unlink(missing_ok=True)
@@ -106,7 +107,7 @@ def _read_owner(path: Path) -> dict[str, Any]:
 
 def _age(path: Path) -> float:
     """Seconds since the file was touched, by the clock of the disk that it lies on."""
-    clock = path.with_name(f".clock-{socket.gethostname()}-{os.getpid()}")
+    clock = path.with_name(f".clock-{socket.gethostname()}-{os.getpid()}-{threading.get_ident()}")
     clock.touch()
     try:
         return clock.stat().st_mtime - path.stat().st_mtime
