@@ -49,8 +49,8 @@ def test_both_forms_can_be_read(name: str) -> None:
         assert study.about
 
 
-@pytest.mark.parametrize("paper", PAPERS)
-def test_every_value_of_the_paper_is_measured(paper: str) -> None:
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.stem)
+def test_every_value_of_the_paper_is_measured(paper: Path) -> None:
     ours = set()
     for study in STUDIES:
         for grid in study.grids if study.paper == paper else ():
