@@ -58,19 +58,34 @@ def test_a_plane_holds_the_losses_of_every_set_at_every_place() -> None:
 
 
 @pytest.mark.parametrize("net", ["convnet:width=4,depth=2", "resnet18"])
-@pytest.mark.parametrize("together", [2, 5])
-def test_several_places_at_once_give_what_one_at_a_time_gives(net: str, together: int) -> None:
+@pytest.mark.parametrize("batch_size", [1, 5])
+def test_batches_of_any_size_give_the_same_losses(net: str, batch_size: int) -> None:
     data = digits_like(12)
     model = build(net, data).eval()
     pool = make_pool(data, {"S": subset_of(data, [1, 5])})
-    one, several = (Surface(model, pool, CPU, together=number).line(0, resolution=5) for number in (1, together))
+    whole, parts = (Surface(model, pool, CPU, batch_size=size).line(0, resolution=5) for size in (None, batch_size))
     for name in ("T", "S"):
-        torch.testing.assert_close(one.losses[name], several.losses[name], rtol=1e-4, atol=1e-6)
+        torch.testing.assert_close(parts.losses[name], whole.losses[name], rtol=1e-4, atol=1e-6)
+
+
+def test_frozen_parameters_stay_and_every_step_is_counted() -> None:
+    rows, seen = [0, 4, 22], list[tuple[int, int]]()
+    model, pool = tiny_pool(rows)
+    model[0].requires_grad_(requires_grad=False)
+    surface = Surface(model, pool, CPU, batch_size=12)
+    plane = surface.plane(0, reach=0.5, resolution=3, progress=lambda *step: seen.append(step))
+    assert seen == [(done, 2 * 9) for done in range(1, 2 * 9 + 1)]
+    values = {f"2.{name}": part.detach() for name, part in model[2].named_parameters()}
+    moved = torch.cat([part.flatten() for part in filter_normalised(values, 0, 0).values()])
+    place = flat_parameters(model)
+    place[-len(moved) :] += 0.5 * moved
+    truth = float(mean_loss(model, place, pool.data, torch.arange(23)))
+    assert float(plane.losses["T"][1, 2]) == pytest.approx(truth, abs=1e-6)
 
 
 def test_the_model_is_left_as_it_was_and_may_be_any_module() -> None:
     class Branching(nn.Module):
-        """A network whose code looks at values, which is not possible for several places at once."""
+        """A network whose code looks at values."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -94,5 +109,7 @@ def test_wrong_places_and_modes_are_refused() -> None:
         surface.line(0, resolution=4)
     with pytest.raises(ValueError, match="reach above 0"):
         surface.line(0, reach=0)
+    with pytest.raises(ValueError, match="batch size of at least 1"):
+        Surface(normalised_net().eval(), pool, CPU, batch_size=0).line(0)
     with pytest.raises(ValueError, match="training mode"):
         Surface(normalised_net().train(), pool, CPU)

@@ -75,7 +75,7 @@ def curvature(
         lines: slices through θ, along a direction each.
         seed: of every draw.
         head: name of the last linear layer, where it is not the last one that the model defines.
-        batch_size: rows at a time where the whole network is differentiated; changes results in rounding only.
+        batch_size: rows at a time in the whole network; None fits the device; changes results in rounding only.
         device: where to compute; None takes the first CUDA device, else the CPU.
         progress: called with (stage, steps done, steps in all).
 

@@ -166,7 +166,7 @@ def draw_pictures(
     """The losses over a plane, and along one direction for each of several seeds."""
     # A picture does not show the digits that TF32 drops.
     precision = "tf32" if settings.device.type == "cuda" else "float32"
-    surface = Surface(model, pool, settings.device, precision=precision)
+    surface = Surface(model, pool, settings.device, precision=precision, batch_size=settings.batch_size)
     plane = surface.plane(settings.seed, reach=reach, resolution=resolution, progress=settings.follow("loss surface"))
     slices = tuple(
         surface.line(settings.seed + number, reach=reach, resolution=_LINE_POINTS) for number in range(lines)

@@ -1,26 +1,26 @@
 """Losses over lines and planes through a parameter point, along filter-normalised random directions.
 
 Li et al., Visualizing the loss landscape of neural nets, NeurIPS 2018.
+
+One parameter point after another, each with large batches, which keep the device busy. Several points in one call, by
+`torch.func.vmap`, do not pay: the convolutions of many networks become one grouped convolution, for which the libraries
+have slower kernels; the same plane took up to three times as long.
 """
 
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, vmap
 
 from lcmat import seeding
 from lcmat.landscape.network_gap import Parameters, check_evaluation_mode, sample_losses
 from lcmat.landscape.samples import Pool, samples_of_full
-from lcmat.networks.registry import Classifier
 from lcmat.training import precision as number_formats
-from lcmat.training.inputs import Normaliser
+from lcmat.training.inputs import Normaliser, batch_bounds, inference_batch_size, input_layout
 
 FULL = "T"
-# Input numbers in one call of the network, over all parameter points that share it.
-_CALL_NUMBERS = {"cpu": 2**20, "cuda": 2**23}
-_MOST_TOGETHER = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,16 +90,15 @@ class Surface:
         model: in evaluation mode.
         pool: the samples.
         device: where to compute.
-        precision: of the forward pass; 'float32', 'tf32' or 'bf16'.
-        together: parameter points evaluated by one call; None takes as many as fit, for the networks of lcmat, and one
-            for others, whose code may branch on values.
+        precision: of the forward pass; 'float32', 'tf32' or 'bf16'. Losses and their sums are float64 in any case.
+        batch_size: rows at a time; None fits the device. Results depend on it in rounding only.
     """
 
     model: nn.Module
     pool: Pool
     device: torch.device
     precision: str = "float32"
-    together: int | None = None
+    batch_size: int | None = None
 
     def __post_init__(self) -> None:
         check_evaluation_mode(self.model)
@@ -131,59 +130,51 @@ class Surface:
 
     def _losses(self, places: Tensor, seed: int, progress: Callable[[int, int], None] | None) -> dict[str, Tensor]:
         """The losses at coordinates `[m, directions]`: name -> float64 `[m]`."""
-        parameters = Parameters(self.model, self.device)
-        directions = [filter_normalised(parameters.values, seed, number) for number in range(places.shape[1])]
-        rows = max(1, min(len(self.pool.data), _CALL_NUMBERS[self.device.type] // self._sample_size))
-        together = self.together or self._fitting(rows)
-        found = []
-        with torch.no_grad(), number_formats.float32_products(self.precision, self.device):
-            for group in places.split(together):
-                points = {
-                    name: torch.stack(
-                        [
-                            value + sum(float(way) * part[name] for way, part in zip(place, directions, strict=True))
-                            for place in group
-                        ]
-                    )
-                    for name, value in parameters.values.items()
-                }
-                found.append(self._losses_of(points, parameters.fixed, rows))
-                if progress is not None:
-                    progress(sum(map(len, found)), len(places))
-        losses = torch.cat(found)
-        return dict(zip((FULL, *self.pool.reduced), losses.T, strict=True))
+        data, device = self.pool.data, self.device
+        walker = _Walker(self.model, device, input_layout(self.model, data), seed, places.shape[1])
+        normalise = Normaliser.of(self.model, data, device)
+        shares = torch.stack([self.pool.full, *self.pool.reduced.values()], 1)
+        batches = batch_bounds(len(data), inference_batch_size(data, device, self.batch_size))
+        # Summed on the device and read once: a GPU never waits for the processor.
+        losses = torch.zeros(len(places), shares.shape[1], dtype=torch.float64, device=device)
+        with torch.no_grad(), number_formats.float32_products(self.precision, device):
+            for number, (start, stop) in enumerate(batches):
+                inputs, targets, share = (
+                    part[start:stop].to(device) for part in (data.inputs, self.pool.targets, shares)
+                )
+                inputs = normalise(inputs)
+                for index, place in enumerate(places.tolist()):
+                    model = walker.at(place)
+                    with number_formats.autocast(self.precision, device):
+                        logits = model(inputs)
+                    losses[index] += sample_losses(logits, targets) @ share
+                    if progress is not None:
+                        progress(number * len(places) + index + 1, len(batches) * len(places))
+        return dict(zip((FULL, *self.pool.reduced), losses.cpu().T, strict=True))
 
-    def _losses_of(self, points: Mapping[str, Tensor], fixed: Mapping[str, Tensor], rows: int) -> Tensor:
-        """The losses of T and of every set at some parameter points, `[points, sets]`."""
-        shares = torch.stack([self.pool.full, *self.pool.reduced.values()], 1).to(self.device)
-        normalise = Normaliser.of(self.model, self.pool.data, self.device)
-        count = len(next(iter(points.values())))
-        total = torch.zeros(count, shares.shape[1], dtype=torch.float64, device=self.device)
 
-        def logits_of(point: Mapping[str, Tensor], inputs: Tensor) -> Tensor:
-            logits: Tensor = functional_call(self.model, {**fixed, **point}, (inputs,))
-            return logits
+class _Walker:
+    """A copy of the model whose parameters are overwritten by θ + Σ_j x_j d_j, point after point."""
 
-        for start in range(0, len(shares), rows):
-            inputs = normalise(self.pool.data.inputs[start : start + rows].to(self.device))
-            targets = self.pool.targets[start : start + rows].to(self.device)
-            with number_formats.autocast(self.precision, self.device):
-                if count > 1:
-                    logits = vmap(logits_of, in_dims=(0, None))(dict(points), inputs)
-                else:
-                    logits = logits_of({name: part[0] for name, part in points.items()}, inputs)[None]
-            losses = torch.stack([sample_losses(part, targets) for part in logits])
-            total += losses @ shares[start : start + rows]
-        return total.cpu()
+    def __init__(
+        self, model: nn.Module, device: torch.device, layout: torch.memory_format, seed: int, directions: int
+    ) -> None:
+        values = Parameters(model, device).values
+        ways = [filter_normalised(values, seed, number) for number in range(directions)]
+        self._model: nn.Module = copy.deepcopy(model).to(device).to(memory_format=layout)  # type: ignore[call-overload]
+        self._moved = [
+            (part.detach(), values[name], [way[name] for way in ways])
+            for name, part in self._model.named_parameters()
+            if name in values and part.ndim > 1
+        ]
 
-    @property
-    def _sample_size(self) -> int:
-        return self.pool.data.inputs[0].numel()
-
-    def _fitting(self, rows: int) -> int:
-        if not isinstance(self.model, Classifier):
-            return 1
-        return max(1, min(_MOST_TOGETHER, _CALL_NUMBERS[self.device.type] // (rows * self._sample_size)))
+    def at(self, place: list[float]) -> nn.Module:
+        """The copy, moved to the coordinates `[directions]`; the next call moves the same copy on."""
+        for part, value, ways in self._moved:
+            part.copy_(value)
+            for distance, way in zip(place, ways, strict=True):
+                part.add_(way, alpha=distance)
+        return self._model
 
 
 def positions(reach: float, resolution: int) -> Tensor:
