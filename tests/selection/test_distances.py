@@ -1,3 +1,5 @@
+from typing import Literal
+
 import pytest
 import torch
 from torch import Tensor
@@ -122,3 +124,16 @@ def test_tiles_cover_every_pair_once(monkeypatch: pytest.MonkeyPatch) -> None:
     signals, _ = made_up_signals(n=10)
     truth = lcmat_distances(signals, rho=0.1, subdimensions=8)
     torch.testing.assert_close(measure(_pairs(signals), memory=10**6).of(torch.arange(10)), truth)
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_differences_taken_at_once_are_those_of_single_pairs(
+    power: Literal[1, 2], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left, right = torch.randn(7, 4, dtype=torch.float64), torch.randn(5, 4, dtype=torch.float64)
+    truth = torch.tensor(
+        [[sum(abs(x - y).item() ** power for x, y in zip(a, b, strict=True)) for b in right] for a in left]
+    )
+    monkeypatch.setattr(module, "BLOCK", 50)
+    torch.testing.assert_close(module.direct_distances(left, right, power=power).float(), truth)
+    torch.testing.assert_close(module._by_broadcasting(left, right, power=power).float(), truth)

@@ -5,7 +5,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from lcmat.selection.distances import Euclidean, Streamed, from_matrix, measure
+from lcmat.selection import greedy as module
+from lcmat.selection.distances import Euclidean, Streamed, direct_distances, from_matrix, measure
 from lcmat.selection.greedy import cluster_sizes, facility_location, farthest_first
 from lcmat.selection.ties import Ties
 from lcmat.types import Picks
@@ -40,14 +41,28 @@ def test_gains_and_objective_are_those_of_the_blackboard(n: int, lazy: bool) -> 
     torch.testing.assert_close(picks.gains, torch.tensor(gains, dtype=torch.float64), rtol=1e-9, atol=1e-9)
 
 
-def test_lazy_plain_cached_and_streamed_pick_the_same() -> None:
-    pairs = Euclidean(_points(150))
-    picks = [
-        facility_location(measure(pairs, memory=memory), 40, generator=_generator(), lazy=lazy).order.tolist()
+class _Grid:
+    """Whole-numbered distances of points on a grid: every sum is exact and ties abound, so only the rule decides."""
+
+    def __init__(self, n: int, device: str = "cpu") -> None:
+        self.n = n
+        self.points = torch.randint(0, 40, (n, 3), generator=_generator()).float().to(device)
+
+    def block(self, rows: Tensor | slice, columns: Tensor | slice) -> Tensor:
+        return direct_distances(self.points[rows], self.points[columns], power=1)
+
+
+def test_lazy_updated_cached_and_streamed_pick_the_same() -> None:
+    truth, _ = plain_greedy(_Grid(150).block(slice(None), slice(None)), 5)
+    orders = [
+        facility_location(measure(_Grid(150), memory=memory), 140, generator=_generator(), lazy=lazy).order.tolist()
         for memory in (10**8, 0)
         for lazy in (True, False)
     ]
-    assert picks[0] == picks[1] == picks[2] == picks[3]
+    assert orders[0] == orders[1] == orders[2] == orders[3]
+    assert cover_loss(_Grid(150).block(slice(None), slice(None)), orders[0][:5]) == cover_loss(
+        _Grid(150).block(slice(None), slice(None)), truth
+    )
 
 
 def test_greedy_is_within_its_bound_of_the_best() -> None:
@@ -166,10 +181,51 @@ class _Counting:
         return self.inner.of(candidates)
 
 
-def test_lazy_looks_at_far_fewer_candidates() -> None:
+@pytest.mark.parametrize("lazy", [True, False])
+def test_far_fewer_distances_are_looked_at_than_all_at_every_pick(lazy: bool) -> None:
     inner = measure(Euclidean(_points(400)), memory=0)
     assert isinstance(inner, Streamed)
-    lazy, plain = _Counting(inner), _Counting(inner)
-    facility_location(lazy, 20, generator=_generator(), lazy=True)
-    facility_location(plain, 20, generator=_generator(), lazy=False)
-    assert lazy.asked < plain.asked / 3
+    counting = _Counting(inner)
+    facility_location(counting, 60, generator=_generator(), lazy=lazy)
+    assert counting.asked < 400 * 60 / 5
+
+
+def test_gains_kept_up_to_date_do_not_drift_in_single_precision() -> None:
+    distances = measure(Euclidean(_points(500, dtype=torch.float32)), memory=10**8)
+    picks = facility_location(distances, 400, generator=_generator(), lazy=False)
+    loss = [cover_loss(distances.of(torch.arange(500)).double(), picks.order[:k].tolist()) for k in (399, 400)]
+    assert picks.gains is not None
+    assert (picks.gains.diff() <= 1e-9).all()
+    assert float(picks.gains[-1]) == pytest.approx(loss[0] - loss[1], rel=1e-9)
+
+
+@pytest.mark.parametrize("lazy", [True, False])
+def test_given_samples_come_first_and_count(lazy: bool) -> None:
+    distances = measure(_Grid(80), memory=10**8)
+    free = facility_location(distances, 30, generator=_generator()).order
+    picks = facility_location(distances, 30, generator=_generator(), given=free[:12], lazy=lazy)
+    assert picks.order.equal(free)
+
+
+def test_updates_in_small_blocks_and_rounds_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    distances = from_matrix(_matrix(60))
+    whole = facility_location(distances, 60, generator=_generator(), coverage=0.8, lazy=False)
+    monkeypatch.setattr(module, "BLOCK", 100)
+    monkeypatch.setattr(module, "ROUND", 3)
+    parts = facility_location(distances, 60, generator=_generator(), coverage=0.8, lazy=False)
+    assert parts.order.equal(whole.order)
+
+
+@pytest.mark.gpu
+def test_a_gpu_picks_what_the_cpu_picks() -> None:
+    signals, _ = made_up_signals(n=700, classes=10, d=32)
+    assert signals.features is not None
+    for power in (1, 2):
+        parts = direct_distances(signals.features.cuda(), signals.features[:90].cuda(), power=power)
+        torch.testing.assert_close(parts.cpu(), direct_distances(signals.features, signals.features[:90], power=power))
+    orders = [
+        facility_location(measure(_Grid(700, device), memory=memory), 300, generator=_generator()).order.cpu()
+        for device in ("cpu", "cuda")
+        for memory in (10**8, 0)
+    ]
+    assert all(order.equal(orders[0]) for order in orders)

@@ -1,4 +1,4 @@
-"""Facility location by greedy: one algorithm, lazy on a processor, plain on a GPU.
+"""Facility location by greedy: one algorithm, lazy on a processor, by updates on a GPU.
 
 With distances D and an auxiliary point e at the largest distance from everything,
 
@@ -9,17 +9,19 @@ Fisher, 1978). Ties fall to the sample that comes first in a seeded permutation.
 """
 
 import math
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
 from lcmat.runtime import one_thread
-from lcmat.selection.distances import Distances, Rows
+from lcmat.selection.distances import Cached, Distances, Rows
 from lcmat.selection.lazy import Purse, pick_lazily
 from lcmat.selection.ties import Ties
 from lcmat.types import Picks
 
-PLAIN_LIMIT = 2**28  # pairs up to which a GPU re-evaluates every candidate at every pick
+BLOCK = 2**25  # distances looked at together when gains are updated: 134 MB in single precision
+ROUND = 64  # picks between two looks at whether the coverage is reached: a look waits for the device
 
 
 def facility_location(
@@ -44,8 +46,8 @@ def facility_location(
         coverage: stop once 1 − L(S)/L({first pick}) has reached this.
         given: samples that are picked already, `[g]`; they come first and count.
         purse: costs of the samples, and a budget that takes the place of the count.
-        lazy: look again only at candidates whose old gain could still win; both ways pick the same. None decides by
-            the device.
+        lazy: look again only at candidates whose old gain could still win, the other way is to keep all gains up to
+            date; both pick the same. None decides by the device.
 
     Returns:
         Picks with gains F(S ∪ {j}) − F(S), the coverage after each pick, and weights: how many samples each pick is
@@ -63,9 +65,11 @@ def facility_location(
     if not 0 < count <= distances.n:
         raise ValueError(f"expected to pick 1 to {distances.n} of {distances.n} samples, got {count}")
     device = distances.sums.device
-    permutation = torch.randperm(distances.n, generator=generator, device=generator.device).to(device)
+    ties = Ties(distances.n, generator, device)
     if lazy is None:
-        lazy = device.type == "cpu" or distances.n**2 > PLAIN_LIMIT or purse is not None
+        # Lazily, far fewer distances are looked at, which counts where each is computed anew; by updates, far fewer
+        # operations are started and waited for.
+        lazy = device.type == "cpu" or not isinstance(distances, Cached) or purse is not None
     start = [] if given is None else given.tolist()
 
     def enough(totals: list[float]) -> bool:
@@ -73,12 +77,12 @@ def facility_location(
 
     if lazy:
         runs = [
-            pick_lazily(distances, count, permutation, start=start, enough=enough, purse=purse, per_cost=per_cost)
+            pick_lazily(distances, count, ties.permutation, start=start, enough=enough, purse=purse, per_cost=per_cost)
             for per_cost in ([False] if purse is None else [True, False])
         ]
         order, totals = min(runs, key=lambda run: float(run[1][-1]) if len(run[1]) else math.inf)
     else:
-        order, totals = _pick_plainly(distances, count, permutation, start)
+        order, totals = _pick_by_updates(distances, count, ties, start=start, enough=enough)
     covered = _coverage(totals)
     count = len(order) if coverage is None else max(len(start), _first_reaching(covered, coverage))
     before = torch.cat([totals.new_tensor([distances.n * distances.largest]), totals[:-1]])
@@ -140,28 +144,46 @@ def _first_reaching(covered: Tensor, coverage: float) -> int:
     return int(reached[0]) + 1 if len(reached) else len(covered)
 
 
-def _pick_plainly(distances: Distances, count: int, permutation: Tensor, start: list[int]) -> tuple[Tensor, Tensor]:
-    """Every gain at every pick, without once waiting for the device; picks and L after each."""
-    n = distances.n
-    current = torch.full((n,), distances.largest, dtype=distances.of(permutation[:1]).dtype, device=permutation.device)
-    picked = torch.zeros(n, dtype=torch.bool, device=permutation.device)
-    order = torch.empty(count, dtype=torch.int64, device=permutation.device)
-    totals = torch.empty(count, dtype=torch.float64, device=permutation.device)
-    gains = (n * distances.largest - distances.sums)[permutation]
+def _pick_by_updates(
+    distances: Distances,
+    count: int,
+    ties: Ties,
+    *,
+    start: list[int],
+    enough: Callable[[list[float]], bool],
+) -> tuple[Tensor, Tensor]:
+    """Every gain kept up to date: picks, and L after each.
+
+    When a pick brings the distance of sample i to the nearest pick down from c_i to c'_i, the gain of each j falls by
+
+        Σ_i c_i − min(max(D_ij, c'_i), c_i),
+
+    where only samples that came nearer count. They become few soon, so that all k picks together look at about
+    n² log k distances, not at n² k. All sums are in double precision, or the gains would drift.
+    """
+    n, device = distances.n, ties.permutation.device
+    everyone = torch.arange(n, device=device)
+    block = max(1, BLOCK // n)
+    nearest = torch.full_like(distances.of(everyone[:1])[0], distances.largest)
+    gains = n * distances.largest - _sums(distances, everyone.split(block))
+    order = torch.empty(count, dtype=torch.int64, device=device)
+    totals = torch.empty(count, dtype=torch.float64, device=device)
     for t in range(count):
-        if t > 0:
-            gains = torch.cat([_gains(distances, current, part) for part in torch.split(permutation, 4096)])
-        # argmax names any of equal values, so the first in the permutation is asked for.
-        gains = gains.masked_fill(picked[permutation], -1.0)
-        first = (gains == gains.max()).to(torch.uint8).argmax().reshape(1)
-        pick = order.new_tensor(start[t : t + 1]) if t < len(start) else permutation[first]
-        torch.minimum(current, distances.of(pick)[0], out=current)
-        picked.index_fill_(0, pick, True)
+        pick = order.new_tensor(start[t : t + 1]) if t < len(start) else ties.best(gains)
+        row = distances.of(pick)[0]
+        for nearer in (row < nearest).nonzero().flatten().split(block):
+            before, after = nearest[nearer], row[nearer]
+            rows = distances.of(nearer).clamp_(min=after[:, None], max=before[:, None])
+            gains -= before.sum(dtype=torch.float64) - rows.sum(0, dtype=torch.float64)
+        torch.minimum(nearest, row, out=nearest)
+        gains.index_fill_(0, pick, -torch.inf)  # and less any number it stays so
         order[t] = pick[0]
-        totals[t] = current.sum(dtype=torch.float64)
+        totals[t] = nearest.sum(dtype=torch.float64)
+        if (t + 1) % ROUND == 0 and enough(totals[: t + 1].tolist()):
+            return order[: t + 1], totals[: t + 1]
     return order, totals
 
 
-def _gains(distances: Distances, current: Tensor, candidates: Tensor) -> Tensor:
-    """How much each candidate would take off L, `[b]`."""
-    return torch.sub(current, distances.of(candidates)).clamp_(min=0).sum(1)
+def _sums(distances: Distances, parts: Sequence[Tensor]) -> Tensor:
+    """For each sample the sum of its distances to all, `[n]`; those of `Distances` come from single precision."""
+    return torch.cat([distances.of(part).sum(1, dtype=torch.float64) for part in parts])
