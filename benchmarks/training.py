@@ -90,7 +90,7 @@ def whole_selection_run() -> None:
         ("the same, step not captured", float("nan"), lambda: train("resnet18", everything, epochs=10, graph=False)),
         ("features and logits, TF32", 0.7, lambda: lcmat.extract(proxy, everything, precision="tf32")),
         ("features and logits, bf16", 0.7, lambda: lcmat.extract(proxy, everything, precision="bf16")),
-        ("features and logits, float32", float("nan"), lambda: lcmat.extract(proxy, everything)),
+        ("features and logits, float32", float("nan"), lambda: lcmat.extract(proxy, everything, precision="float32")),
         ("200 epochs on 500 images", 1.5, lambda: train("resnet18", few, epochs=200, schedule="cosine")),
     ]
     print(f"\n{'ResNet-18, 32 × 32':40}{'seconds':>12}{'limit':>12}")

@@ -33,7 +33,7 @@ def extract(
     head: str | None = None,
     batch_size: int | None = None,
     device: torch.device | str | None = None,
-    precision: str = "float32",
+    precision: str = "auto",
 ) -> Signals: ...
 
 
@@ -46,7 +46,7 @@ def extract(
     head: str | None = None,
     batch_size: int | None = None,
     device: torch.device | str | None = None,
-    precision: str = "float32",
+    precision: str = "auto",
 ) -> list[Signals]: ...
 
 
@@ -58,7 +58,7 @@ def extract(
     head: str | None = None,
     batch_size: int | None = None,
     device: torch.device | str | None = None,
-    precision: str = "float32",
+    precision: str = "auto",
 ) -> Signals | list[Signals]:
     """Features and logits of every sample: the input of the model's last linear layer, and its output.
 
@@ -74,7 +74,7 @@ def extract(
         head: name of the last linear layer, where it is not the last one that the model defines.
         batch_size: rows at a time; None fits the device. The result depends on it in rounding only.
         device: where to compute; None takes the first CUDA device, else the CPU.
-        precision: 'float32', 'tf32', 'bf16' or 'auto' (bf16 on CUDA).
+        precision: 'auto' (float32 on the CPU, TF32 on CUDA), 'float32', 'tf32' or 'bf16'.
 
     Returns:
         Signals on the device that computed them, with the data's labels, class names and fingerprint, and with the
@@ -85,7 +85,7 @@ def extract(
             missing.
     """
     place = runtime.pick_device(device)
-    precision = number_formats.resolve(precision, place)
+    precision = number_formats.resolve(precision, place, on_cuda="tf32")
     if points is None:
         return _extract(model, data, head, batch_size, place, precision)
     snapshots = _snapshots(model, points)

@@ -103,4 +103,6 @@ def test_the_configuration_is_plain_and_names_the_versions() -> None:
 def test_auto_precision_is_float32_on_the_cpu_and_bf16_on_cuda() -> None:
     assert resolve("auto", torch.device("cpu")) == "float32"
     assert resolve("auto", torch.device("cuda")) == "bf16"
+    assert resolve("auto", torch.device("cuda"), on_cuda="tf32") == "tf32"
+    assert resolve("auto", torch.device("cpu"), on_cuda="tf32") == "float32"
     assert resolve("tf32", torch.device("cuda")) == "tf32"

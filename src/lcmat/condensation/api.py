@@ -111,7 +111,7 @@ def condense(
     if steps < 1 or watch_every < 1:
         raise ValueError(f"expected steps and watch_every of at least 1, got {steps} and {watch_every}")
     place = runtime.pick_device(device)
-    resolved = "tf32" if precision == "auto" and place.type == "cuda" else number_formats.resolve(precision, place)
+    resolved = number_formats.resolve(precision, place, on_cuda="tf32")
     with (
         number_formats.float32_products(resolved, place),
         torch.cuda.device(place) if place.type == "cuda" else nullcontext(),

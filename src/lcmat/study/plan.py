@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from lcmat import networks, runtime, seeding
 from lcmat.selection import SELECTORS, select
 from lcmat.selection.registry import facts_of
+from lcmat.training import precision as number_formats
 from lcmat.training import predict, train
 from lcmat.types import Data, Record, Signals, Splits
 
@@ -144,8 +145,9 @@ def pace_of(net: str, data: Data, device: torch.device) -> Pace:
     base = max(0.0, steps[large] - row * large)
     rows = data.take(torch.arange(min(len(data), 512)))
     model = networks.build(net, data)
-    predict(model, rows, device=device, precision="float32")
-    read = _timed(lambda: predict(model, rows, device=device, precision="float32")) / len(rows)
+    precision = number_formats.resolve("auto", device, on_cuda="tf32")  # as `extract` works
+    predict(model, rows, device=device, precision=precision)
+    read = _timed(lambda: predict(model, rows, device=device, precision=precision)) / len(rows)
     return Pace(base, row, read)
 
 

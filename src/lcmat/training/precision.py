@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Literal
 
 import torch
 
@@ -11,8 +12,8 @@ PRECISIONS = ("auto", "float32", "tf32", "bf16")
 _RENAMED = hasattr(torch.backends.cudnn, "conv")
 
 
-def resolve(precision: str, device: torch.device) -> str:
-    """The precision that is meant: 'auto' is float32 on the CPU and bf16 on CUDA.
+def resolve(precision: str, device: torch.device, *, on_cuda: Literal["bf16", "tf32"] = "bf16") -> str:
+    """The precision that is meant: 'auto' is float32 on the CPU, and on CUDA bf16 or what the caller does best with.
 
     Raises:
         ValueError: for an unknown precision or one that the device does not have.
@@ -20,7 +21,7 @@ def resolve(precision: str, device: torch.device) -> str:
     if precision not in PRECISIONS:
         raise ValueError(f"expected a precision of {', '.join(PRECISIONS)}, got {precision!r}")
     if precision == "auto":
-        return "bf16" if device.type == "cuda" else "float32"
+        return on_cuda if device.type == "cuda" else "float32"
     if precision == "tf32" and device.type != "cuda":
         raise ValueError("precision 'tf32' exists on CUDA devices only; use 'float32' on the CPU")
     return precision
