@@ -55,6 +55,14 @@ def test_the_small_form_replaces_what_it_names(tmp_path: Path) -> None:
     assert "small form" in study.title
 
 
+def test_a_method_may_look_at_all_points_of_the_proxy_that_are_kept(tmp_path: Path) -> None:
+    text = SMALL.replace('"lcmat-s:rho=0.5"', '"lcmat-s:rho=0.5,points=all"')
+    with pytest.raises(StudyFileError, match=r"study.toml:10: grid.methods: a method with points=all needs the points"):
+        read_study(write(tmp_path, text))
+    uniform, lcmat_s, _ = read_study(write(tmp_path, text.replace("[proxy]", "[proxy]\npoints = [1]"))).grids[0].methods
+    assert (uniform.all_points, lcmat_s.all_points, lcmat_s.options) == (False, True, {"rho": 0.5})
+
+
 def test_a_block_may_have_its_own_proxy(tmp_path: Path) -> None:
     text = SMALL.replace('nets = ["mlp:width=8"]', "proxy = { weight_decay = 0.0, epochs = 5 }")
     [proxy] = read_study(write(tmp_path, text)).grids[0].proxies
@@ -87,7 +95,7 @@ data = [
   "digits", # [ not a bracket
   "digitz",
 ]
-methods = ["uniform", "lcmat-s:rho=-1", "lcmat-s:rhoo=1", "kraig"]
+methods = ["uniform", "lcmat-s:rho=-1", "lcmat-s:rhoo=1", "kraig", "craig:points=some", "herding:points=all"]
 fractions = [0.1, 1.5]
 per_class = [1]
 [[grid]]

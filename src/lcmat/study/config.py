@@ -223,6 +223,12 @@ class _Reader:
             if budget == "fraction" and any(method.condenses for method in methods):
                 text = "grid.methods: a condenser takes its budget as per_class, not as fractions"
                 self.mistakes.append((block.value["methods"].line, text))
+            looked_through = self.proxies("grid.proxy", own, proxies[0]) if own else proxies
+            if any(method.all_points for method in methods) and not all(proxy.points for proxy in looked_through):
+                text = (
+                    "grid.methods: a method with points=all needs the points of the proxy, such as points = [1, 2, 4]"
+                )
+                self.mistakes.append((block.value["methods"].line, text))
             found.append(
                 Grid(
                     data=data,
@@ -230,7 +236,7 @@ class _Reader:
                     budget=budget,
                     amounts=tuple(sorted(set(self.take("grid", block, key, values.several(check), _NO_NUMBERS)))),
                     nets=nets,
-                    proxies=self.proxies("grid.proxy", own, proxies[0]) if own else proxies,
+                    proxies=looked_through,
                     full=self.take("grid", block, "full", values.truth, False),
                 )
             )

@@ -13,6 +13,7 @@ from lcmat.study import values
 from lcmat.study.settings import try_options
 
 VALIDATED = ("gradmatch", "glister")  # methods that look at validation Signals where they are given
+POINTS = ("last", "all")  # which of the proxy's points a method looks at, where it could look at several
 
 
 @dataclass(frozen=True)
@@ -24,12 +25,14 @@ class Method:
         name: as registered.
         options: those that were given.
         validation: share of the data that is held out of the selection and given to the method as validation Signals.
+        all_points: whether it looks at all points of the proxy's path that the study keeps, not at the last alone.
     """
 
     text: str
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
     validation: float = 0.0
+    all_points: bool = False
 
     @property
     def condenses(self) -> bool:
@@ -73,7 +76,10 @@ def read_method(value: Any) -> Method:
     share = 0.0
     if name in VALIDATED and "validation" in given:
         share = values.share(float(given.pop("validation")))
+    all_points = False
+    if name in SELECTORS and SELECTORS.find(name).facts.several_points and "points" in given:
+        all_points = values.one_of(POINTS)(given.pop("points")) == "all"
     options = registry.find(name).parse_options(given)
     if name in SELECTORS:
         try_options(name, options)
-    return Method(text, name, options, share)
+    return Method(text, name, options, share, all_points)

@@ -63,6 +63,8 @@ class Worker:
         method = cell.method
         assert method is not None
         excluded: list[int] = []
+        if isinstance(signals, list) and not method.all_points:
+            signals = signals[-1]
         if method.validation:
             signals, excluded = _hold_out(signals, method.validation, cell.seed)
         budget: dict[str, Any] = (
