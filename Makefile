@@ -2,8 +2,9 @@
 PYTHON ?= python3
 VENV ?= .venv
 READY := $(VENV)/.ready
+READY_FOR_DOCS := $(VENV)/.ready-for-docs
 
-.PHONY: demo test test-all check format bench clean
+.PHONY: demo test test-all check format bench docs clean
 
 demo: $(READY)
 	$(VENV)/bin/lcmat demo --out runs/demo
@@ -26,6 +27,11 @@ format: $(READY)
 bench: $(READY)
 	for script in benchmarks/*.py; do echo "== $$script"; $(VENV)/bin/python $$script || exit 1; done
 
+# Every warning fails: a dead link, a page that nothing leads to, a docstring that does not fit its function.
+docs: $(READY_FOR_DOCS)
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
+	@echo "open build/site/index.html"
+
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache
 
@@ -34,4 +40,8 @@ $(READY): pyproject.toml constraints.txt
 		|| { echo "lcmat needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet -c constraints.txt -e '.[dev]'
+	@touch $@
+
+$(READY_FOR_DOCS): $(READY)
+	$(VENV)/bin/pip install --quiet -c constraints.txt -e '.[docs]'
 	@touch $@

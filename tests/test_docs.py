@@ -13,6 +13,9 @@ import typer.main
 
 from lcmat.cli import app
 from lcmat.cli.parsing import method_options
+from lcmat.condensation import CONDENSERS
+from lcmat.registry import Entry
+from lcmat.selection import SELECTORS
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -89,6 +92,48 @@ def test_links_lead_somewhere(document: Path) -> None:
 def test_examples_run(example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(example), run_name="__main__")
+
+
+TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+
+
+@pytest.mark.parametrize("tutorial", TUTORIALS, ids=name)
+def test_a_tutorial_is_its_example(tutorial: Path) -> None:
+    example = (ROOT / "examples" / f"{tutorial.stem}.py").read_text(encoding="utf-8")
+    body = example.split('"""', 2)[2]
+    shown = "\n".join(block.text for block in blocks(tutorial) if block.language == "python")
+    assert [line for line in shown.splitlines() if line] == [line for line in body.splitlines() if line]
+
+
+def navigation() -> list[str]:
+    """The pages that the site's navigation leads to."""
+    entries = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    return re.findall(r"(\S+\.md)$", entries, re.M)
+
+
+def test_the_navigation_leads_to_every_page() -> None:
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    made = {"contributing.md", "changelog.md", "examples/index.md", *(f"examples/{path.stem}.md" for path in EXAMPLES)}
+    assert sorted(navigation()) == sorted(pages | made)
+
+
+@pytest.mark.parametrize(
+    ("folder", "entry"),
+    [
+        *(pytest.param("methods", entry, id=f"methods/{entry.name}") for entry in SELECTORS),
+        *(pytest.param("condensers", entry, id=f"condensers/{entry.name}") for entry in CONDENSERS),
+    ],
+)
+def test_every_method_has_a_page_with_its_options(folder: str, entry: Entry[Any, Any]) -> None:
+    page = (ROOT / "docs" / folder / f"{entry.name}.md").read_text(encoding="utf-8")
+    assert page.startswith(f"# {entry.name}\n")
+    assert f"({entry.name}.md)" in (ROOT / "docs" / folder / "index.md").read_text(encoding="utf-8")
+    shown = dict(re.findall(r"^\| `(\w+)` \| `?([^|`]*)`? \|", page, re.M))
+    assert shown.keys() == entry.options.keys()
+    for option, default in ((option, entry.options[option].default) for option in shown):
+        wanted = f"{default:g}" if isinstance(default, float) else str(default) or "none"
+        written = shown[option].strip()
+        assert wanted in {written, f"{float(written):g}" if re.fullmatch(r"[\d.e-]+", written) else written}, option
 
 
 def test_a_block_that_cannot_run_is_told_apart(tmp_path: Path) -> None:

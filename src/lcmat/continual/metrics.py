@@ -24,8 +24,9 @@ def average_accuracy(accuracies: Sequence[float]) -> float:
 def forgetting(matrix: Matrix) -> float:
     """How far the accuracies of earlier steps have fallen from their best (Chaudhry et al., ECCV 2018).
 
-    F = 1/(T − 1) · Σ_{j<T} ( max_{j ≤ t < T} A[t][j] − A[T][j] ) after the last of T steps; 0 for a single step.
-    It is negative where later steps helped.
+        F = 1/(T − 1) · Σ_{j<T} ( max_{j ≤ t < T} A[t][j] − A[T][j] )
+
+    after the last of T steps; 0 for a single step. It is negative where later steps helped.
 
     Example:
         >>> round(forgetting([[0.9], [0.7, 0.8], [0.5, 0.6, 0.9]]), 3)
