@@ -28,7 +28,6 @@ net = nn.Sequential(
 )  # fmt: skip
 
 data = lcmat.load((dataset, held_out), flip=False)
-print(data.summary())
 model = lcmat.train(net, data.train, epochs=4, lr=0.05, batch_size=32)
 signals = lcmat.extract(model, data.train)
 subset = lcmat.select(signals, "lcmat-s", count=30)

@@ -28,7 +28,6 @@ for part, count in (("train", 60), ("test", 20)):
             Image.fromarray(picture.numpy()).save(folder / f"{number}.png")
 
 data = lcmat.load("shapes", flip=False)  # says what it found; a mirrored row is still a row, so True would do as well
-print(data.summary())
 
 # A small network looks at all pictures; then the method chooses.
 subsets = []

@@ -48,6 +48,19 @@ def test_a_pair_and_a_single_one(pictures: Any) -> None:
     assert (len(splits.train), len(splits.test)) == (4, 2)
 
 
+def test_a_subset_of_what_is_left_finds_its_rows_in_the_whole(pictures: Any) -> None:
+    splits = load(pictures, test_fraction=0.4)
+    assert any("source_rows" in note for note in splits.notes)
+    rows = splits.source_rows([3, 1])
+    assert rows != [3, 1]
+    assert [pictures.select(rows)[i]["kind"] for i in range(2)] == splits.train.labels[[3, 1]].tolist()
+    found = np.stack([np.asarray(pictures[row]["picture"]).transpose(2, 0, 1) for row in rows])
+    assert np.array_equal(found, splits.train.inputs[[3, 1]].numpy())
+    whole = load((pictures, pictures))
+    assert whole.source_rows([3, 1]) == [3, 1]
+    assert not any("source_rows" in note for note in whole.notes)
+
+
 def test_chosen_and_shuffled_rows_are_those_that_are_read(pictures: Any) -> None:
     order = [4, 1, 0]
     check(load((pictures.select(order), pictures)), order)

@@ -47,6 +47,15 @@ def test_what_was_found_is_summed_up(tmp_path: Path) -> None:
     assert "note: no test part was found: 4 of 20 samples were held out, stratified, seed 0" in summary
 
 
+def test_what_was_found_is_said_unless_it_is_to_be_quiet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_image_folder(tmp_path / "pets", per_class=10)
+    splits = load(path)
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", f"{splits.summary()}\n")
+    load(path, quiet=True)
+    assert capsys.readouterr() == ("", "")
+
+
 def test_a_test_part_of_its_own_is_used(tmp_path: Path) -> None:
     arrays: dict[str, Any] = {
         "x": pixels(6, 4, 4),

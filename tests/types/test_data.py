@@ -105,3 +105,22 @@ def test_summary_says_what_was_found() -> None:
     assert "note: a split was made" in text
     features = make_features(class_names=tuple(map(str, range(12))))
     assert "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …" in Splits(features, features, "table").summary()
+
+
+def test_data_are_shown_in_a_line_not_number_by_number() -> None:
+    images, features = make_images(), make_features()
+    assert repr(images) == "ImageData: 4 images of 3 × 2 × 2, 2 classes"
+    assert repr(features).startswith("FeatureData: ")
+    assert "tensor" not in repr(features)
+    assert repr(Splits(images, images, "pets")) == f"Splits: {Splits(images, images, 'pets').summary()}"
+
+
+def test_rows_of_the_source_are_found_for_a_subset() -> None:
+    images = make_images()
+    splits = Splits(images, images, "pets", rows=torch.tensor([0, 2, 5, 9]))
+    assert splits.source_rows([3, 0]) == [9, 0]
+    assert splits.source_rows([]) == []
+    with pytest.raises(ValueError, match="from 0 to 3, got 1 to 4"):
+        splits.source_rows([1, 4])
+    with pytest.raises(ValueError, match="the source's rows of this part are not known"):
+        Splits(images, images, "pets").source_rows([0])

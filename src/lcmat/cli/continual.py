@@ -65,7 +65,7 @@ def continual(
             raise ValueError(f"--set gives options for {', '.join(unused)}, which fill nothing here")
         fillers = [make_filler(name, condense_steps=condense_steps, options=options.get(name)) for name in fills]
         Settings(protocol, net, epochs, proxy, proxy_epochs, batch_size, lr, augment or True)
-    splits = load(data)
+    splits = load(data, quiet=True)
     if classes is not None:
         with parsing.as_wrong_use():
             splits = first_classes(splits, classes)

@@ -53,7 +53,7 @@ def dynamic(
         pools = [None if share == 1 else share for share in parsing.numbers("--pool", pool, float)]
         # Whatever the data, these must make sense; n is as good as any large number.
         make_arms(parsing.names(methods), fractions, turns, pools, n=10**6, epochs=epochs, warmup=warmup)
-    splits = load(data)
+    splits = load(data, quiet=True)
     say(splits.summary())
     with Progress() as progress:
         study = compare(

@@ -46,7 +46,7 @@ def plan(
             raise ValueError("expected at least 1 epoch and no negative number of seeds")
         for name in (*([net] if net else []), *parsing.names(nets)):
             parse_net(name)
-    splits = load(data, resize=resize)
+    splits = load(data, resize=resize, quiet=True)
     say(splits.summary())
     proxy = net or default_net(splits.train)
     request = Request(

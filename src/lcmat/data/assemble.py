@@ -120,7 +120,7 @@ def _data(part: RawPart, class_names: tuple[str, ...], flip: bool, facts: Facts)
 
 def _rows(part: RawPart, chosen: torch.Tensor) -> RawPart:
     rows = chosen.nonzero().flatten().numpy()
-    return RawPart(part.inputs[rows], part.labels[rows], tuple(part.names[row] for row in rows.tolist()))
+    return RawPart(part.inputs[rows], part.labels[rows], tuple(part.names[row] for row in rows.tolist()), rows)
 
 
 def _match_inputs(train: RawPart, test: RawPart | None) -> tuple[RawPart, RawPart | None]:

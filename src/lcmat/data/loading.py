@@ -1,8 +1,11 @@
 """The one way in: a source of any kind -> `Splits`."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from lcmat.data import assemble
 from lcmat.data.assemble import Facts
@@ -33,8 +36,9 @@ def load(
     seed: int = 0,
     flip: bool | None = None,
     cache: bool = True,
+    quiet: bool = False,
 ) -> Splits:
-    """Read a labelled data set into memory; `summary()` of the result says what was found.
+    """Read a labelled data set into memory, and say on stderr what was found and decided.
 
     Args:
         source: a path, `digits`, the id of a hub data set, or a data set of `datasets` or torch; see `sources`.
@@ -45,13 +49,14 @@ def load(
         seed: of that choice.
         flip: whether a mirrored image keeps its label; None for what the source suggests.
         cache: keep decoded files in the cache folder (`LCMAT_CACHE`), and take them from there.
+        quiet: say nothing; `summary()` of the result is what would have been said.
 
     Raises:
         ValueError: when the source is missing, damaged, or of no known kind; the message says what to do.
         TypeError: for an option that this kind of source does not have.
 
     Example:
-        >>> splits = load("digits")
+        >>> splits = load("digits", quiet=True)
         >>> len(splits.train), len(splits.test), tuple(splits.train.images.shape[1:])
         (1438, 359, (1, 8, 8))
     """
@@ -69,7 +74,13 @@ def load(
     fitted, held_out = assemble.build(raw, train, test, flip=flip, facts=facts or Facts())
     if slot and facts is None:
         slot.write_facts(drawn, Facts(fitted.mean, fitted.std, fitted.fingerprint, held_out.fingerprint))
-    return Splits(fitted, held_out, _name(place), (*raw.notes, *split_notes, *trouble))
+    if train.rows is not None and not isinstance(place, str | Path):
+        split_notes = (*split_notes, "data.source_rows(subset) gives the rows that a subset has in your data set")
+    rows = torch.arange(len(fitted)) if train.rows is None else torch.from_numpy(train.rows)
+    splits = Splits(fitted, held_out, _name(place), (*raw.notes, *split_notes, *trouble), rows)
+    if not quiet:
+        sys.stderr.write(f"{splits.summary()}\n")
+    return splits
 
 
 def _read(

@@ -16,11 +16,13 @@ class RawPart:
         inputs: images as uint8 `[n, channels, height, width]`, or features as float32 `[n, d]`.
         labels: `[n]`, as found: whole numbers or text; class indices after `assemble.index_labels`.
         names: file name, path or row of each sample.
+        rows: of the source, where others were held out; None when they are all there, in order.
     """
 
     inputs: NDArray[Any]
     labels: NDArray[Any]
     names: tuple[str, ...]
+    rows: NDArray[np.int64] | None = None
 
     @property
     def is_images(self) -> bool:

@@ -33,7 +33,7 @@ def holds_condensed(folder: str | Path) -> bool:
 def data_of(folder: Path) -> Splits:
     """The data that a run folder was condensed from."""
     request = read_run(folder)["request"]
-    return load(request["source"], **request["reading"])
+    return load(request["source"], quiet=True, **request["reading"])
 
 
 def evaluate_condensed(

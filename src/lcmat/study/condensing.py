@@ -142,7 +142,7 @@ def run_condensation(request: Request, splits: Splits, folder: Path, work: Work)
 
 def read_data(request: Request) -> Splits:
     """The data of a request."""
-    return load(request.source, **request.reading)
+    return load(request.source, quiet=True, **request.reading)
 
 
 class _Watch:

@@ -61,7 +61,7 @@ class Look:
 def read(settings: Settings) -> tuple[Splits, Settings, float]:
     """The data, the settings with a proxy network that suits it, and the seconds that loading took."""
     start = time.perf_counter()
-    splits = load(settings.source, **settings.reading)
+    splits = load(settings.source, quiet=True, **settings.reading)
     seconds = time.perf_counter() - start
     settings = replace(settings, net=settings.net or default_net(splits.train))
     _check_fit(settings, splits.train)

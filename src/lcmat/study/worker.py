@@ -166,7 +166,7 @@ def read_sources(study: Study, given: Mapping[str, str]) -> dict[str, Splits]:
 
 def _read(source: Source, given: str | None) -> Splits:
     place = given or locate(source)
-    splits = load(place, **source.reading)
+    splits = load(place, quiet=True, **source.reading)
     if source.classes:
         splits = Splits(
             first_classes(splits.train, source.classes),

@@ -1,7 +1,8 @@
 """Data sets in memory: labelled images or feature vectors, and their train and test parts."""
 
 import math
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -12,7 +13,7 @@ from lcmat import files
 from lcmat.types.checks import check_finite
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ImageData:
     """Labelled images, kept as bytes until they are on the device that works on them.
 
@@ -34,7 +35,7 @@ class ImageData:
     mean: tuple[float, ...] = ()
     std: tuple[float, ...] = ()
     flip: bool = True
-    known_fingerprint: str = field(default="", repr=False)
+    known_fingerprint: str = ""
 
     def __post_init__(self) -> None:
         if self.images.dtype != torch.uint8 or self.images.ndim != 4:
@@ -61,6 +62,9 @@ class ImageData:
     def __len__(self) -> int:
         return len(self.labels)
 
+    def __repr__(self) -> str:
+        return _described(self, "image")
+
     def take(self, indices: Tensor) -> "ImageData":
         """The rows at these indices, in this order, with this data set's mean and standard deviation."""
         names = tuple(self.names[i] for i in indices.tolist()) if self.names else ()
@@ -69,7 +73,7 @@ class ImageData:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FeatureData:
     """Labelled feature vectors: table rows or embeddings.
 
@@ -89,7 +93,7 @@ class FeatureData:
     names: tuple[str, ...] = ()
     mean: tuple[float, ...] = ()
     std: tuple[float, ...] = ()
-    known_fingerprint: str = field(default="", repr=False)
+    known_fingerprint: str = ""
 
     def __post_init__(self) -> None:
         if self.features.dtype != torch.float32 or self.features.ndim != 2:
@@ -117,6 +121,9 @@ class FeatureData:
     def __len__(self) -> int:
         return len(self.labels)
 
+    def __repr__(self) -> str:
+        return _described(self, "feature vector")
+
     def take(self, indices: Tensor) -> "FeatureData":
         """The rows at these indices, in this order, with this data set's mean and standard deviation."""
         names = tuple(self.names[i] for i in indices.tolist()) if self.names else ()
@@ -132,7 +139,7 @@ class FeatureData:
 Data: TypeAlias = ImageData | FeatureData
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Splits:
     """A data set as `lcmat.load` gives it.
 
@@ -141,12 +148,36 @@ class Splits:
         test: what networks are judged on; the training data's mean and standard deviation.
         name: what it was loaded from, for people.
         notes: what the loader decided on its own, such as a split it made.
+        rows: of the source, for each training sample, int64, `[n]`; None where that is not known.
     """
 
     train: Data
     test: Data
     name: str
     notes: tuple[str, ...] = ()
+    rows: Tensor | None = None
+
+    def source_rows(self, subset: Iterable[int]) -> list[int]:
+        """The rows that a subset of the training part has in the source.
+
+        They differ from the subset's own indices where the loader held out a test part: those count what is left.
+
+        Raises:
+            ValueError: when the rows are not known, or the subset holds others than the training part has.
+        """
+        indices = torch.tensor(list(subset), dtype=torch.int64)
+        if self.rows is None:
+            raise ValueError("expected data as lcmat.load gives it; the source's rows of this part are not known")
+        if len(indices) and not 0 <= int(indices.min()) <= int(indices.max()) < len(self.train):
+            raise ValueError(
+                f"expected rows of the training part, from 0 to {len(self.train) - 1}, "
+                f"got {int(indices.min())} to {int(indices.max())}"
+            )
+        found: list[int] = self.rows[indices].tolist()
+        return found
+
+    def __repr__(self) -> str:
+        return f"Splits: {self.summary()}"
 
     def summary(self) -> str:
         """A few lines that say what was found."""
@@ -162,6 +193,15 @@ class Splits:
             rounded = [[round(value, 3) for value in part] for part in (train.mean, train.std)]
             lines.append(f"mean {rounded[0]}, standard deviation {rounded[1]}")
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+
+def _described(data: Data, kind: str) -> str:
+    """A line such as 'ImageData: 4 images of 3 × 2 × 2, 2 classes', in place of all the numbers."""
+    n, shape = len(data), " × ".join(map(str, data.inputs.shape[1:]))
+    return (
+        f"{type(data).__name__}: {n:,} {kind}{'' if n == 1 else 's'} of {shape}, "
+        f"{len(data.class_names)} class{'' if len(data.class_names) == 1 else 'es'}"
+    )
 
 
 def _check_labels(labels: Tensor, n: int, class_names: tuple[str, ...], names: tuple[str, ...]) -> None:
