@@ -79,6 +79,19 @@ def test_probabilities_given_as_logits_are_noticed() -> None:
     Signals(logits=torch.ones(3, 1))
 
 
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
+def test_probabilities_of_half_precision_are_noticed_too(kind: torch.dtype) -> None:
+    draws = torch.randn(50, 100, generator=torch.Generator().manual_seed(0))
+    with pytest.warns(UserWarning, match="the logits look like probabilities"):
+        Signals(logits=torch.softmax(draws, 1).to(kind))
+
+
+def test_signals_are_shown_in_a_line() -> None:
+    signals = Signals(torch.zeros(3, 2), LOGITS, LABELS)
+    assert repr(signals) == "Signals: features [3, 2], logits [3, 2], labels [3]"
+    assert repr(Signals(features=torch.zeros(3, 2), validation=signals)) == "Signals: features [3, 2], validation"
+
+
 def test_a_missing_part_is_named() -> None:
     with pytest.raises(ValueError, match=r"this method needs features, which .*give Signals\(features=\.\.\.\)"):
         Signals(logits=LOGITS).need("features")

@@ -41,6 +41,10 @@ def test_a_subset_is_a_sequence_of_plain_indices() -> None:
     assert [DATA.names[i] for i in torch.utils.data.Subset(DATA, subset).indices] == ["e", "b"]  # type: ignore[arg-type]
 
 
+def test_a_subset_is_shown_in_a_line() -> None:
+    assert repr(make_subset()) == "Subset: 2 of 6 samples (33.33%), by lcmat-s, seed 3"
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

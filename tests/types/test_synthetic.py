@@ -62,6 +62,11 @@ def test_an_impossible_set_cannot_be_made(name: str) -> None:
         pictures(**changes)
 
 
+def test_a_set_is_shown_in_a_line() -> None:
+    assert repr(rows()).startswith("SyntheticSet: 6 samples of 5 for ")
+    assert "tensor" not in repr(pictures())
+
+
 @pytest.mark.parametrize("make", [pictures, rows])
 @pytest.mark.parametrize("soft", [False, True])
 def test_saved_sets_come_back_whole(make: Callable[..., SyntheticSet], soft: bool, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ class Record:
         return Record(self.correct[:, indices], self.probability[:, indices])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Signals:
     """What a model says of every sample: all that selection needs.
 
@@ -109,12 +109,22 @@ class Signals:
                 f"expected labels from 0 to {classes - 1}, one for each of the {classes} logits, "
                 f"got {int(self.labels.min())} to {int(self.labels.max())}"
             )
-        if classes > 1 and logits.min() >= 0 and torch.allclose(logits.sum(1), logits.new_ones(()), atol=1e-4):
+        # Probabilities that were kept in half precision sum to one within a hundredth only.
+        if classes > 1 and logits.min() >= 0 and torch.allclose(logits.sum(1), logits.new_ones(()), atol=1e-2):
             warnings.warn(
                 "the logits look like probabilities: they are not negative and every row sums to one; "
                 "give the values before softmax, or their logarithm",
                 stacklevel=4,
             )
+
+    def __repr__(self) -> str:
+        parts = [
+            f"{name} {list(value.shape)}"
+            for name in ("features", "logits", "labels")
+            if (value := getattr(self, name)) is not None
+        ]
+        extras = [name for name in ("record", "validation") if getattr(self, name) is not None]
+        return f"Signals: {', '.join([*parts, *extras])}"
 
     @property
     def n(self) -> int:

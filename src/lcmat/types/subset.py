@@ -41,11 +41,13 @@ class Picks:
                 raise ValueError(f"expected {len(self.order)} {name}, one for each pick, got {len(value)}")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Subset(Sequence[int]):
     """The samples that are KEPT, with all that is needed to use and trust them.
 
-    It is a sequence of plain indices: `dataset.select(subset)` and `torch.utils.data.Subset(dataset, subset)` work.
+    It is a sequence of plain indices: `dataset.select(subset)` and `torch.utils.data.Subset(dataset, subset)` work, for
+    the data set that it was chosen from. Where `lcmat.load` held out a test part of your data set, the indices count
+    the rows that are left, and `data.source_rows(subset)` gives those of your data set.
 
     Attributes:
         indices: rows of the data, int64, `[k]`; in pick order within a class.
@@ -95,6 +97,9 @@ class Subset(Sequence[int]):
             raise ValueError(f"expected weights that sum to {self.n}, got {float(self.weights.sum())}")
         if self.gains is not None and len(self.gains) != k:
             raise ValueError(f"expected {k} gains, got {len(self.gains)}")
+
+    def __repr__(self) -> str:
+        return f"Subset: {len(self):,} of {self.n:,} samples ({self.fraction:.2%}), by {self.method}, seed {self.seed}"
 
     def __len__(self) -> int:
         return len(self.indices)

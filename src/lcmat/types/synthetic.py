@@ -23,7 +23,7 @@ _PLAIN_FIELDS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SyntheticSet:
     """A few synthetic samples of each class.
 
@@ -85,6 +85,10 @@ class SyntheticSet:
             raise ValueError("expected soft_from to say where soft labels come from, and to be empty for hard labels")
         if not self.n >= 1:
             raise ValueError(f"expected data of at least one row behind the set, got n={self.n}")
+
+    def __repr__(self) -> str:
+        shape = " × ".join(map(str, self.inputs.shape[1:]))
+        return f"SyntheticSet: {len(self):,} samples of {shape} for {self.n:,}, by {self.method}, seed {self.seed}"
 
     def __len__(self) -> int:
         return len(self.inputs)
