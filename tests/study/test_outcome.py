@@ -77,6 +77,13 @@ def test_results_page_and_text_agree_with_the_records(workplace: Path, tmp_path:
         assert words in html
     again = render(describe_again(out, Machine()))
     assert again == html
+    text = (out / "results.md").read_text(encoding="utf-8")
+    [line] = [line for line in text.splitlines() if line.startswith("| craig")]
+    assert line.split(" | ")[1].startswith(f"{100 * float(craig['mean']):.1f} ± {100 * float(craig['sd']):.1f} (2)<br>")
+    assert line.count("|") == text.splitlines()[text.splitlines().index(line) - 2].count("|")
+    assert "## Beside the paper" in text
+    assert "| 50.0 ± 1.5 |" in text
+    assert "- budget: " in text
 
 
 def test_the_map_counts_wins_over_all_cases(workplace: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from lcmat.study.cells import make_cells
 from lcmat.study.conduct import Tell, conduct
 from lcmat.study.config import read_study
 from lcmat.study.design import Study
+from lcmat.study.markdown import as_markdown
 from lcmat.study.outcome import Outcome, collect
 from lcmat.study.pipeline import Machine
 from lcmat.study.study_folder import StudyFolder
@@ -53,6 +54,7 @@ def run_study(asked: Asked, path: Path, machine: Machine, tell: Tell | None = No
     _keep_file(asked, study, folder)
     outcome = _work(study, folder, asked.sources or {}, machine, tell)
     outcome.save(path)
+    files.write_text(path / "results.md", as_markdown(outcome))
     return outcome, files.write_text(path / "report.html", render(describe_study(outcome)))
 
 

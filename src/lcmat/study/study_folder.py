@@ -9,6 +9,7 @@
     STUDY/records.jsonl        one line for each training
     STUDY/results.json         rows, the paper's values beside them, seconds
     STUDY/results.csv          the rows
+    STUDY/results.md           tables of all results as Markdown
     STUDY/report.html          the page
 
 A cell is finished when its file is there, which is written last and whole: a process may be killed at any point.

@@ -11,7 +11,7 @@ from lcmat.study.duels import heat_maps, kept, sensitivity_curves
 from lcmat.study.outcome import Group, Outcome, Time
 from lcmat.study.paper import Beside
 
-_BESIDE_COLUMNS = ("data", "kept", "network", "method", "n", "ours", "paper", "ours − paper", "its interval")
+BESIDE_COLUMNS = ("data", "kept", "network", "method", "n", "ours", "paper", "ours − paper", "its interval")
 _SPELLED_OUT = 4  # groups whose findings stand at the top of the page
 
 
@@ -28,7 +28,7 @@ def describe_study(outcome: Outcome, page_bytes: int = PAGE_BYTES) -> Page:
     if "sensitivity" in study.show:
         sections.append(Section("Sensitivity", sensitivity_curves(study, with_reports)))
     if outcome.times:
-        sections.append(Section("Time", (*_time_bars(outcome.times), _time_table(outcome.times))))
+        sections.append(Section("Time", (*_time_bars(outcome.times), time_table(outcome.times))))
     if several_proxies:
         sections.append(Section("Results by proxy", tuple(_proxy_tables(with_reports))))
     else:
@@ -66,9 +66,9 @@ def beside_lines(beside: Sequence[Beside]) -> list[tuple[str, ...]]:
 def as_text(outcome: Outcome) -> str:
     """The results for a terminal: beside the paper's where there are any."""
     if outcome.beside:
-        return _columns([_BESIDE_COLUMNS, *beside_lines(outcome.beside)])
+        return _columns([BESIDE_COLUMNS, *beside_lines(outcome.beside)])
     if outcome.times:
-        table = _time_table(outcome.times)
+        table = time_table(outcome.times)
         return _columns([table.columns, *table.rows])
     found = [f"{group.label}\n{group.report.table()}" for group in outcome.groups if group.report]
     return "\n\n".join(found) or "Nothing was trained; the page shows what was chosen."
@@ -82,7 +82,7 @@ def _columns(lines: Sequence[Sequence[str]]) -> str:
 
 
 def _beside_table(beside: Sequence[Beside]) -> Table:
-    return Table("Our values and the paper's", _BESIDE_COLUMNS, tuple(beside_lines(beside)), (4, 5, 6, 7, 8))
+    return Table("Our values and the paper's", BESIDE_COLUMNS, tuple(beside_lines(beside)), (4, 5, 6, 7, 8))
 
 
 def _spread(mean: float, sd: float | None, net: str) -> str:
@@ -116,7 +116,8 @@ def _time_bars(times: Sequence[Time]) -> Iterator[Stacks]:
         yield Stacks(title, summary, "seconds, mean over the seeds", ("proxy", "extraction", "selection"), bars)
 
 
-def _time_table(times: Sequence[Time]) -> Table:
+def time_table(times: Sequence[Time]) -> Table:
+    """The seconds of each choice, by its parts."""
     rows = tuple(
         (
             time.data,

@@ -1,0 +1,87 @@
+"""The results of a study as a Markdown page, for a repository's documentation or a message."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+
+from lcmat.evaluation import Row
+from lcmat.evaluation.plan import FULL
+from lcmat.report.wording import in_words, points, score, span
+from lcmat.study.duels import kept
+from lcmat.study.outcome import Outcome
+from lcmat.study.study_page import BESIDE_COLUMNS, beside_lines, time_table
+
+_LEFT_OUT = {"data", "data fingerprint", "trained on", "networks"}  # stand in the tables, or tell a reader nothing
+
+
+def as_markdown(outcome: Outcome) -> str:
+    """Every result with n, spread and interval; the paper's values; how it was measured."""
+    study = outcome.study
+    parts = [f"# {study.title}", study.about, *_accuracies(outcome)]
+    if outcome.times:
+        table = time_table(outcome.times)
+        parts += [f"## {table.caption}", _table(table.columns, table.rows)]
+    if outcome.beside:
+        lines = [line for line in beside_lines(outcome.beside) if line[6] != "–"]  # the paper has a value
+        parts += ["## Beside the paper", _table(BESIDE_COLUMNS, lines)] if lines else []
+    return "\n\n".join([*filter(None, parts), *_protocol(outcome)]) + "\n"
+
+
+def _accuracies(outcome: Outcome) -> Iterator[str]:
+    """A table for each data set, proxy and network: a row for each method, a column for each size."""
+    found: dict[tuple[str, str], list[tuple[str, Row]]] = {}
+    for group in outcome.groups:
+        for row in sorted(group.report.rows if group.report else (), key=lambda row: row.size):
+            size = kept(group.amounts.get(row.size, 1.0), full=row.name == FULL)
+            found.setdefault((group.label, row.net), []).append((size, row))
+    if found:
+        yield (
+            "Test accuracy in %, mean ± standard deviation (n, the independent runs). Below it the mean paired "
+            "difference to random sets of the same size and its 95 % interval; **bold** where the interval lies above "
+            "zero, *italic* where it lies below."
+        )
+    for (label, net), rows in found.items():
+        sizes = tuple(dict.fromkeys(size for size, _ in rows))
+        cells = {(row.name, size): _cell(row) for size, row in rows}
+        names = dict.fromkeys(row.name for _, row in rows)
+        yield f"## {label}, {net}"
+        yield _table(
+            ("trained on", *sizes), [(name, *(cells.get((name, size), "") for size in sizes)) for name in names]
+        )
+
+
+def _cell(row: Row) -> str:
+    text = score(row.mean) + ("" if row.sd is None else f" ± {score(row.sd)}") + f" ({row.n})"
+    if row.difference is None:
+        return text
+    difference = points(row.difference)
+    interval = span(points(row.difference_low), points(row.difference_high))
+    if interval != "–":
+        difference += f", {interval}"
+    mark = {"better than uniform": "**", "worse than uniform": "*"}.get(row.verdict, "")
+    return f"{text}<br>{mark}{difference}{mark}"
+
+
+def _protocol(outcome: Outcome) -> Iterator[str]:
+    proxies = dict.fromkeys(proxy for grid in outcome.study.grids for proxy in grid.proxies)
+    single = [asdict(proxy) for proxy in proxies] if len(proxies) == 1 else []  # the tables name several
+    facts = dict.fromkeys(
+        f"- proxy's {name.replace('_', ' ')}: {in_words(value)}"
+        for proxy in single
+        for name, value in proxy.items()
+        if value not in ("", ())
+    )
+    facts |= dict.fromkeys(
+        f"- {name}: {in_words(value)}"
+        for group in outcome.groups
+        if group.report
+        for name, value in group.report.protocol.items()
+        if name not in _LEFT_OUT
+    )
+    if facts:
+        yield "## How it was measured"
+        yield "\n".join(facts)
+
+
+def _table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    rows = [heads, ["---"] * len(heads), *lines]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
