@@ -46,15 +46,17 @@ def test_weights_are_those_of_scipy_after_every_sample(penalty: float, seed: int
     assert left > 0 or penalty > 1  # samples did leave again, so that the downdate is tested
 
 
-def test_the_factor_is_that_of_the_support() -> None:
+def test_the_inverse_factor_is_that_of_the_support() -> None:
     vectors, target = _problem(60, 50, 3)
     (regression,) = _grow(vectors, target, 0.1)
     support = regression.support
-    factor = regression.factor[: len(support), : len(support)]
+    inverse = regression.inverse[: len(support), : len(support)]
     kernel = vectors[support] @ vectors[support].T + 0.1 * torch.eye(len(support), dtype=torch.float64)
     assert len(support) < 60
-    torch.testing.assert_close(factor @ factor.T, kernel, rtol=1e-10, atol=1e-10)
-    assert factor.equal(factor.tril())
+    identity = torch.eye(len(support), dtype=torch.float64)
+    torch.testing.assert_close(inverse @ kernel @ inverse.T, identity, rtol=1e-10, atol=1e-10)
+    assert inverse.equal(inverse.tril())
+    assert float(inverse.diagonal().min()) > 0
 
 
 def test_explained_is_how_far_the_objective_falls() -> None:

@@ -1,8 +1,9 @@
 """Non-negative ridge regression on a set that grows: min_{w ≥ 0} ‖Σ_i w_i g_i − T‖² + λ‖w‖², from inner products.
 
 The active-set method of Lawson and Hanson (1974), started each time from the last solution. With P the samples of
-positive weight, a Cholesky factor of K = (⟨g_i, g_j⟩)_PP + λI is kept: a sample that enters P adds a row, one that
-leaves takes a rank-one correction, so that no step costs more than O(k²).
+positive weight and L the Cholesky factor of K = (⟨g_i, g_j⟩)_PP + λI, it is the inverse M = L⁻¹ that is kept: a sample
+that enters P adds a row, one that leaves takes plane rotations, and every solve is a product with M, which reads it in
+place. (A triangular solve would copy its matrix each time.) No step costs more than O(k²).
 """
 
 import torch
@@ -29,7 +30,9 @@ class GrowingRegression:
         self.targets = torch.zeros(capacity, dtype=torch.float64)
         self.kernel = torch.zeros(capacity, capacity, dtype=torch.float64)
         self.support = torch.empty(0, dtype=torch.int64)
-        self.factor = torch.zeros(capacity, capacity, dtype=torch.float64)
+        self.inside = torch.zeros(capacity, dtype=torch.bool)
+        self.inverse = torch.zeros(capacity, capacity, dtype=torch.float64)  # M
+        self.half = torch.zeros(capacity, dtype=torch.float64)  # M times the targets of the support
 
     @property
     def explained(self) -> float:
@@ -56,27 +59,40 @@ class GrowingRegression:
         least = NEGLIGIBLE * float(self.targets[:k].abs().max())
         # Each entry lowers the objective, so that this ends; the bound is for rounding.
         for _ in range(3 * k):
-            slopes = self.targets[:k] - self.kernel[:k, :k] @ self.weights[:k]
-            slopes[self.support] = -torch.inf
-            slopes[closed] = -torch.inf
+            if len(self.support) == k:
+                break
+            candidates = (~(self.inside[:k] | closed)).nonzero().flatten()
+            if len(candidates) == 0:
+                break
+            slopes = self.targets[candidates] - self.kernel[candidates, :k] @ self.weights[:k]
             best = int(slopes.argmax())
             if slopes[best] <= least:
                 break
-            self._enter(best)
-            closed[best] = not (self.support == best).any()
+            sample = int(candidates[best])
+            self._enter(sample)
+            closed[sample] = ~self.inside[sample]
 
     def _enter(self, sample: int) -> None:
-        """Let a sample have a weight, and take those out whose weights would become negative."""
+        """Let a sample have a weight, and take those out whose weights would become negative.
+
+        With l = M k, k its products with the support, the new row of L is [l, π], hence that of M [−lᵀM, 1]/π.
+        """
         m = len(self.support)
-        row = self._solve(self.kernel[sample, self.support])
-        pivot = self.kernel[sample, sample] - row @ row
-        if pivot <= INDEPENDENT * self.kernel[sample, sample]:
+        inverse = self.inverse[:m, :m]
+        row = inverse @ self.kernel[sample].index_select(0, self.support)
+        own = self.kernel[sample, sample]
+        rest = own - row @ row
+        if rest <= INDEPENDENT * own:
             return
-        self.factor[m, :m] = row
-        self.factor[m, m] = pivot.sqrt()
+        pivot = rest.sqrt()
+        self.inverse[m, :m] = (inverse.T @ row) / -pivot
+        self.inverse[m, m] = 1 / pivot
+        self.half[m] = (self.targets[sample] - row @ self.half[:m]) / pivot
         self.support = torch.cat([self.support, torch.tensor([sample])])
+        self.inside[sample] = True
         while len(self.support):
-            goal = self._refit()
+            m = len(self.support)
+            goal = self.inverse[:m, :m].T @ self.half[:m]  # K⁻¹ times the targets of the support
             falling = goal <= 0
             if self.signed or not falling.any():
                 self.weights[self.support] = goal
@@ -92,35 +108,26 @@ class GrowingRegression:
                 self._leave(place)
 
     def _leave(self, place: int) -> None:
-        """Take one sample out of the factor.
+        """Take one sample out of the inverse.
 
-        Below its row, B Bᵀ becomes B Bᵀ + l lᵀ, with l the column that goes. With p = B⁻¹l and t_i = 1 + Σ_{j ≤ i} p_j²
-        the factor of I + p pᵀ is known (Gill, Golub, Murray and Saunders, 1974), and the product of B with it takes
-        running sums over the columns only.
+        Without it K⁻¹ = MᵀM becomes Mᵀ(I − uuᵀ)M, u its column of M scaled to length one: the Schur complement. The
+        rotations that turn u, entry by entry, into a multiple of one axis make a row out of each two neighbours,
+
+            (s_i/s_{i+1}) M_{i+1} − u_{i+1}/(s_i s_{i+1}) Σ_{j ≤ i} u_j M_j,    s_i² = Σ_{j ≤ i} u_j²,
+
+        from the sample's own row on, which leaves M triangular; running sums do them all at once.
         """
         m = len(self.support)
-        below = self.factor[place + 1 : m, place + 1 : m].clone()
-        column = self.factor[place + 1 : m, place].clone()
-        self.factor[place : m - 1, :place] = self.factor[place + 1 : m, :place].clone()
-        p = torch.linalg.solve_triangular(below, column[:, None], upper=False)[:, 0]
-        after = 1 + p.square().cumsum(0)
-        before = torch.cat([after.new_ones(1), after[:-1]])
-        scaled = below * p
-        later = scaled.flip(1).cumsum(1).flip(1) - scaled
-        diagonal, column_scale = (after / before).sqrt(), p / (after * before).sqrt()
-        self.factor[place : m - 1, place : m - 1] = below * diagonal + later * column_scale
-        self.factor[m - 1, :m] = 0
+        column = self.inverse[place:m, place].clone()
+        rows = torch.cat(
+            [self.inverse[place:m, :place], self.inverse[place:m, place + 1 : m], self.half[place:m, None]], dim=1
+        )
+        sums = (column[:, None] * rows).cumsum(0)
+        lengths = column.square().cumsum(0).sqrt()
+        before, after = lengths[:-1, None], lengths[1:, None]
+        rotated = rows[1:] * (before / after) - sums[:-1] * (column[1:, None] / (before * after))
+        self.inverse[place : m - 1, : m - 1] = rotated[:, :-1]
+        self.inverse[m - 1, :m] = 0
+        self.half[place : m - 1] = rotated[:, -1]
+        self.inside[self.support[place]] = False
         self.support = torch.cat([self.support[:place], self.support[place + 1 :]])
-
-    def _solve(self, values: Tensor) -> Tensor:
-        """L⁻¹ times a vector."""
-        m = len(self.support)
-        solution: Tensor = torch.linalg.solve_triangular(self.factor[:m, :m], values[:, None], upper=False)
-        return solution[:, 0]
-
-    def _refit(self) -> Tensor:
-        """K⁻¹ times the targets of the support."""
-        m = len(self.support)
-        half = self._solve(self.targets[self.support])
-        solution: Tensor = torch.linalg.solve_triangular(self.factor[:m, :m].T, half[:, None], upper=True)
-        return solution[:, 0]
