@@ -7,7 +7,8 @@ from torch import Tensor
 
 from lcmat.selection import greedy as module
 from lcmat.selection.distances import Euclidean, Streamed, direct_distances, from_matrix, measure
-from lcmat.selection.greedy import cluster_sizes, facility_location, farthest_first
+from lcmat.selection.farthest import farthest_first
+from lcmat.selection.greedy import cluster_sizes, facility_location
 from lcmat.selection.ties import Ties
 from lcmat.types import Picks
 from reference import best_cover_loss, cover_loss, lcmat_distances, made_up_signals, plain_greedy

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from lcmat.runtime import one_thread
-from lcmat.selection.distances import Divergences, Euclidean, Unmeasured
-from lcmat.selection.greedy import farthest_first
+from lcmat.selection.distances import Divergences, Euclidean, Rows, Unmeasured
+from lcmat.selection.farthest import Differences, farthest_first
 from lcmat.selection.kmeans import k_means
 from lcmat.selection.registry import SELECTORS, SelectorFacts
 from lcmat.selection.ties import Ties
@@ -40,8 +40,7 @@ def herding(points: Sequence[Signals], count: int, *, generator: torch.Generator
     centred = features - features.mean(0)
     squares = centred.square().sum(1)
     order = torch.empty(count, dtype=torch.int64, device=features.device)
-    errors = torch.empty(count + 1, dtype=torch.float64, device=features.device)
-    errors[0] = squares.mean().sqrt()  # of a single random pick, on average
+    lengths = torch.empty(count, dtype=torch.float64, device=features.device)  # ‖Σ_{i ∈ S} (f_i − μ)‖ after each pick
     total = torch.zeros_like(centred[0])
     settled = 0 if given is None else len(given)
     with one_thread():
@@ -55,8 +54,10 @@ def herding(points: Sequence[Signals], count: int, *, generator: torch.Generator
                 pick = ties.best(-scores)
             total = total + centred.index_select(0, pick)[0]
             order[t] = pick[0]
-            errors[t + 1] = total.double().norm() / (t + 1)
-    return Picks(order, gains=errors[:-1] - errors[1:])
+            lengths[t] = torch.linalg.vector_norm(total, dtype=torch.float64)
+    errors = lengths / torch.arange(1, count + 1, device=lengths.device)
+    at_random = squares.mean().sqrt().double().reshape(1)  # the error of a single random pick, on average
+    return Picks(order, gains=torch.cat([at_random, errors[:-1]]) - errors)
 
 
 @SELECTORS.add(
@@ -87,7 +88,10 @@ def k_center(
     ties = Ties(len(features), generator, features.device)
     pairs = Euclidean(features)
     first = int(ties.best(-pairs.squares))
-    return farthest_first(Unmeasured(pairs, features.device), count, first=first, ties=ties, given=given)
+    # Inner products are faster on a processor, but have to be looked at for cancelled digits, which a GPU waits for.
+    on_cpu = features.device.type == "cpu"
+    rows: Rows = Unmeasured(pairs, features.device) if on_cpu else Differences(features)
+    return farthest_first(rows, count, first=first, ties=ties, given=given)
 
 
 @SELECTORS.add(

@@ -85,28 +85,26 @@ def pursue(
     """
     # Two threads for steps this short would mostly wait for each other.
     with runtime.one_thread():
-        picked = _Picked(head, count, memory)
+        picked = _Picked(head, target, count, memory)
         regression = GrowingRegression(count, penalty, signed=signed)
         targets = products_with(head, target).double()
-        order = torch.empty(count, dtype=torch.int64, device=targets.device)
         left = targets
         history: list[Tensor] = []
         explained = [0.0]
         for t in range(count):
             values = left.abs() if signed else left
-            pick = picker.pick(values, order[:t])
-            if not signed and values[pick[0]] <= 0 and t >= len(picker.given):
-                order[t:] = picker.rest(values, order[:t])[: count - t]
+            pick = picker.pick(values, picked.order[:t])
+            value, products, goal = picked.add(pick, values)
+            if not signed and value <= 0 and t >= len(picker.given):
+                picked.order[t:] = picker.rest(values, picked.order[:t])[: count - t]
                 break
-            order[t] = pick[0]
-            products, goal = picked.add(int(pick[0]), target)
             regression.add(products, goal)
             history.append(regression.weights[: t + 1].clone())
             explained.append(regression.explained)
             left = targets - picked.mixture(history[-1])
     gains = torch.zeros(count, dtype=torch.float64)
     gains[: len(history)] = torch.tensor(explained, dtype=torch.float64).diff()
-    return Picks(order, gains, weigh=lambda k: _weights(history, k, len(targets)))
+    return Picks(picked.order, gains, weigh=lambda k: _weights(history, k, len(targets)))
 
 
 def _weights(history: Sequence[Tensor], count: int, n: int) -> Tensor:
@@ -119,45 +117,57 @@ def _weights(history: Sequence[Tensor], count: int, n: int) -> Tensor:
 
 
 class _Picked:
-    """The picked gradients: their inner products with each other and with all n.
+    """The picked gradients: their inner products with each other, with the target, and with all n.
 
     A row of n products for each pick is kept when `memory` allows it; else the weighted sum of the picks is formed,
     `[C, d+1]`, and multiplied with all gradients.
+
+    Attributes:
+        order: the picks, `[capacity]`, of which the first `size` are settled.
+        size: how many there are.
     """
 
-    def __init__(self, head: Factors, capacity: int, memory: int) -> None:
+    def __init__(self, head: Factors, target: Tensor, capacity: int, memory: int) -> None:
         n, classes, width = len(head.inputs), head.residuals.shape[1], head.inputs.shape[1]
         self.head = head
         self.size = 0
-        self.order = torch.empty(capacity, dtype=torch.int64, device=head.inputs.device)
+        device = head.inputs.device
+        self.order = torch.empty(capacity, dtype=torch.int64, device=device)
         self.rows: Tensor | None = None
         if capacity * n * head.inputs.element_size() <= memory:
             self.rows = head.inputs.new_empty(capacity, n)
         # The regression wants all digits of the few products it sees.
-        self.residuals = torch.empty(capacity, classes, dtype=torch.float64)
-        self.inputs = torch.empty(capacity, width, dtype=torch.float64)
+        self.target = target.double()
+        self.residuals = torch.empty(capacity, classes, dtype=torch.float64, device=device)
+        self.inputs = torch.empty(capacity, width, dtype=torch.float64, device=device)
 
-    def add(self, sample: int, target: Tensor) -> tuple[Tensor, float]:
-        """Take a sample; its products with the picks, itself last, `[size]`, and with the target."""
+    def add(self, pick: Tensor, values: Tensor) -> tuple[float, Tensor, float]:
+        """Take a sample `[1]`: its value, its products with the picks, itself last, `[size]`, and with the target.
+
+        All that the regression on the processor needs comes in one copy, the only time that a device is waited for.
+        """
         t = self.size
         self.size = t + 1
-        one = _rows_of(self.head, slice(sample, sample + 1))
-        self.order[t] = sample
-        self.residuals[t], self.inputs[t] = one.residuals[0], one.inputs[0]
+        one = _rows_of(self.head, pick)
         if self.rows is not None:
             self.rows[t] = gram(one, self.head)[0]
+        self.order[t], self.residuals[t], self.inputs[t] = pick[0], one.residuals[0], one.inputs[0]
         residual, inputs = self.residuals[t], self.inputs[t]
         products = (self.residuals[: t + 1] @ residual) * (self.inputs[: t + 1] @ inputs)
-        return products, float(residual @ (target.to("cpu", torch.float64) @ inputs))
+        goal = residual @ (self.target @ inputs)
+        found = torch.cat([values.index_select(0, pick).double(), goal[None], products]).cpu()
+        return float(found[0]), found[2:], float(found[1])
 
     def mixture(self, weights: Tensor) -> Tensor:
         """⟨g_j, Σ_i w_i g_i⟩ for all j, `[n]`."""
-        weights = weights.to(self.head.inputs.device, self.head.inputs.dtype)
+        weights = weights.to(self.head.inputs.dtype).to(self.head.inputs.device)
         if self.rows is not None:
             return weights @ self.rows[: self.size]
         some = _rows_of(self.head, self.order[: self.size])
         return products_with(self.head, (some.residuals * weights[:, None]).T @ some.inputs)
 
 
-def _rows_of(head: Factors, samples: Tensor | slice) -> Factors:
-    return Factors(head.residuals[samples], head.inputs[samples], head.spreads[samples])
+def _rows_of(head: Factors, samples: Tensor) -> Factors:
+    """The factors of some gradients; no one looks at their Hessians here."""
+    residuals = head.residuals.index_select(0, samples)
+    return Factors(residuals, head.inputs.index_select(0, samples), spreads=residuals)

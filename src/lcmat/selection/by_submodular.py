@@ -103,9 +103,9 @@ def graph_cut(
     gains = torch.empty(count, dtype=torch.float64, device=device)
     for t in range(count):
         pick = picker.pick(values, order[:t])
-        order[t], gains[t] = pick[0], values[pick[0]]
+        order[t], gains[t] = pick[0], values.index_select(0, pick)[0]
         # Both s_ij and s_ji leave with a pick: twice (1 + ⟨u_i, u_j⟩)/2.
-        values -= (directions @ directions[pick[0]]).add_(1)
+        values -= (directions @ directions.index_select(0, pick)[0]).add_(1)
     return Picks(order, gains)
 
 
@@ -155,16 +155,17 @@ def log_determinant(
     unexplained = (1 + _squares(directions)) / 2
     basis = torch.empty(count, directions.shape[1] + 1, dtype=torch.float64, device=device)
     order = torch.empty(count, dtype=torch.int64, device=device)
-    gains = torch.empty(count, dtype=torch.float64, device=device)
+    volumes = torch.empty(count, dtype=torch.float64, device=device)  # v of each pick
+    one = basis.new_ones(1)
     for t in range(count):
         pick = picker.pick(unexplained, order[:t])
-        order[t], gains[t] = pick[0], torch.log1p(unexplained[pick[0]] / ridge)
-        lifted = torch.cat([basis.new_ones(1), directions[pick[0]].double()]) / math.sqrt(2)
+        order[t], volumes[t] = pick[0], unexplained.index_select(0, pick)[0]
+        lifted = torch.cat([one, directions.index_select(0, pick)[0].double()]) / math.sqrt(2)
         rest = lifted - basis[:t].T @ (basis[:t] @ lifted)
         basis[t] = rest / (ridge + rest @ lifted).sqrt()
         explained = (directions @ basis[t, 1:].to(directions.dtype)).double().add_(basis[t, 0]).square_().div_(2)
         unexplained = (unexplained - explained).clamp_(min=0)
-    return Picks(order, gains)
+    return Picks(order, gains=torch.log1p(volumes / ridge))
 
 
 def _directions(features: Tensor) -> Tensor:

@@ -68,10 +68,9 @@ def glister(
     for t in range(count):
         values = length * products_with(head, mean_gradient(judge)).double()
         pick = picker.pick(values, order[:t])
-        order[t], gains[t] = pick[0], values[pick[0]]
+        order[t], gains[t] = pick[0], values.index_select(0, pick)[0]
         if t + 1 < count:
-            step = (judge.inputs @ head.inputs[pick[0]]).double()[:, None] * head.residuals[pick[0]].double()
-            logits = logits - length * step
-            residuals = replace(validation, logits=logits).residuals
-            judge = replace(judge, residuals=residuals.to(judge.inputs.dtype))
+            inputs, residuals = head.inputs.index_select(0, pick)[0], head.residuals.index_select(0, pick)
+            logits = logits - length * ((judge.inputs @ inputs).double()[:, None] * residuals.double())
+            judge = replace(judge, residuals=validation.residuals_at(logits).to(judge.inputs.dtype))
     return Picks(order, gains)

@@ -23,8 +23,10 @@ class Ties:
             >>> ties.best(torch.tensor([0.0, 2.0, 1.0, 0.0])).tolist()
             [1]
         """
-        # Of several largest values argmax takes the first.
-        return self.permutation[values[self.permutation].argmax()].reshape(1)
+        # Of several largest values argmax takes the first. `index_select` keeps the place on the device, where indexing
+        # with a tensor that holds one number would wait for that number.
+        place = values.index_select(0, self.permutation).argmax().reshape(1)
+        return self.permutation.index_select(0, place)
 
     def descending(self, values: Tensor) -> Tensor:
         """All indices, the largest value first, `[n]`."""

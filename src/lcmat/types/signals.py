@@ -161,10 +161,21 @@ class Signals:
 
         r = softmax(z) − onehot(y) for classes under cross-entropy, and z − y for real-valued labels under ½(z − y)².
         """
+        return self._residuals(self.need("logits"), None if self.regression else self.probabilities)
+
+    def residuals_at(self, logits: Tensor) -> Tensor:
+        """The residuals of the same samples under other logits, float64, `[n, C]`; these are not checked.
+
+        Nothing in it waits for a device, so that a method may call it for every pick.
+        """
+        return self._residuals(logits, None if self.regression else torch.softmax(logits.double(), dim=1))
+
+    def _residuals(self, logits: Tensor, probabilities: Tensor | None) -> Tensor:
         labels = self.need("labels")
-        if self.regression:
-            return self.need("logits").double() - labels[:, None]
-        return self.probabilities - torch.nn.functional.one_hot(labels, self.probabilities.shape[1])
+        if probabilities is None:
+            return logits.double() - labels[:, None]
+        classes = torch.arange(logits.shape[1], device=logits.device)
+        return probabilities - (labels[:, None] == classes).to(probabilities.dtype)
 
     def need(self, name: str) -> Tensor:
         """The tensor of this name.

@@ -1,0 +1,104 @@
+"""No greedy method waits for the device at every pick: on a GPU that would cost more than the arithmetic."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import lcmat
+from lcmat.selection.by_pursuit import gradmatch
+from lcmat.selection.farthest import Differences, farthest_first
+from lcmat.selection.nonnegative import GrowingRegression
+from lcmat.selection.ties import Ties
+from lcmat.types import Signals
+from reference import made_up_signals
+
+# What a device must have finished before Python goes on: a number is read, or the size of a result is not known before.
+WAITS = {"_local_scalar_dense", "item", "is_nonzero", "nonzero", "masked_select", "_unique2", "unique_dim", "bincount"}
+SLACK = 2  # whatever the number of picks
+
+
+class _Waits(TorchDispatchMode):
+    """Counts the operations that would wait for a device."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.found: Counter[str] = Counter()
+        self.paused = False
+
+    def __torch_dispatch__(
+        self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        name = func.overloadpacket.__name__
+        if name in WAITS and not self.paused:
+            self.found[name] += 1
+        return func(*args, **(kwargs or {}))
+
+
+def _signals() -> Signals:
+    return made_up_signals(n=120, classes=4, d=6)[0]
+
+
+def _waits(method: str, count: int) -> Counter[str]:
+    waits = _Waits()
+    with waits:
+        lcmat.select(_signals(), method, count=count, balance="none")
+    return waits.found
+
+
+@pytest.mark.parametrize("method", ["herding", "contextual-diversity", "graph-cut", "log-determinant", "glister"])
+def test_more_picks_are_not_more_waits(method: str) -> None:
+    few, many = _waits(method, 10), _waits(method, 60)
+    assert sum(many.values()) <= sum(few.values()) + SLACK, many - few
+
+
+def test_farthest_first_by_differences_waits_for_no_pick() -> None:
+    features = _signals().need("features")
+    found = []
+    for count in (10, 60):
+        ties = Ties(120, torch.Generator().manual_seed(0), torch.device("cpu"))
+        with _Waits() as waits:
+            farthest_first(Differences(features), count, first=3, ties=ties)
+        found.append(sum(waits.found.values()))
+    assert found[1] <= found[0] + SLACK
+
+
+def test_gradient_matching_waits_for_one_copy_of_what_the_regression_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The regression works on the processor, where reading a number costs nothing; what is left are the two numbers of
+    # the copy itself, which has arrived by then.
+    add = GrowingRegression.add
+    modes: list[_Waits] = []
+
+    def paused(self: GrowingRegression, products: Tensor, target: float) -> None:
+        modes[-1].paused = True
+        add(self, products, target)
+        modes[-1].paused = False
+
+    monkeypatch.setattr(GrowingRegression, "add", paused)
+    found = []
+    for count in (10, 60):
+        generator = torch.Generator().manual_seed(0)
+        with _Waits() as waits:
+            modes.append(waits)
+            gradmatch([_signals()], count, generator=generator, memory=10**8)
+        assert set(waits.found) <= {"_local_scalar_dense"}
+        found.append(sum(waits.found.values()))
+    per_pick = 3  # the value, the product with the target, and what the regression explains, a number of its own
+    assert found[1] - found[0] <= 50 * per_pick + SLACK
+
+
+def test_rows_by_differences_are_the_euclidean_distances() -> None:
+    features = torch.randn(50, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    truth = torch.cdist(features, features)
+    rows = Differences(features)
+    torch.testing.assert_close(rows.of(torch.tensor([7, 3])), truth[[7, 3]])
+    ties = [Ties(50, torch.Generator().manual_seed(0), rows.device) for _ in range(2)]
+    order = farthest_first(rows, 9, first=7, ties=ties[0]).order.tolist()
+    picks = [7]
+    while len(picks) < 9:
+        picks.append(int(truth[picks].min(0).values.argmax()))
+    assert order == picks
