@@ -94,6 +94,17 @@ def _read(
     return raw, (trouble,) if trouble else ()
 
 
+def absolute(source: str) -> str:
+    """What a run keeps of its source: a path as an absolute one, names such as `digits` and hub ids as they are.
+
+    Example:
+        >>> absolute("digits")
+        'digits'
+    """
+    place = _locate(source) if source else source
+    return str(place.resolve()) if isinstance(place, Path) else source
+
+
 def _locate(source: Any) -> Any:
     """A `Path` for what exists on disk; texts that name something else, and objects, as they are."""
     if not isinstance(source, str | os.PathLike):
@@ -113,7 +124,7 @@ def _detect(place: Any) -> Entry[Reader, SourceFacts]:
     kinds = "; ".join(f"{entry.name}: {entry.summary}" for entry in SOURCES)
     if isinstance(place, str | os.PathLike) and not Path(place).exists():
         raise ValueError(f"there is no file or folder {str(place)!r}, nor a data set of that name. Known: {kinds}")
-    found = f"{type(place).__name__} {place}" if isinstance(place, Path) else type(place).__name__
+    found = f"the file {place}" if isinstance(place, Path) else type(place).__name__
     if isinstance(place, Path) and place.is_dir():
         found = f"the folder {place} with {', '.join(sorted(path.name for path in place.iterdir())[:5]) or 'nothing'}"
     raise ValueError(f"expected a data set of a known kind, got {found}. Known: {kinds}")

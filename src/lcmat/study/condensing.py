@@ -20,6 +20,7 @@ from lcmat import files, networks, runtime, seeding, training
 from lcmat.condensation import CONDENSERS, DivergenceError, condense
 from lcmat.condensation.plan import default_net
 from lcmat.data import load
+from lcmat.data.loading import absolute
 from lcmat.evaluation.settings import PROTOCOLS
 from lcmat.types import ImageData, Splits, SyntheticSet
 
@@ -63,9 +64,7 @@ class Request:
         entry.function(**known, **entry.check_options(self.options))
         if self.per_class < 1:
             raise ValueError(f"expected per_class of at least 1, got {self.per_class}")
-        path = Path(self.source).expanduser()
-        if self.source != "digits" and path.exists():
-            object.__setattr__(self, "source", str(path.resolve()))
+        object.__setattr__(self, "source", absolute(self.source))
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as JSON has them."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lcmat import files
+from lcmat.data.loading import absolute
 from lcmat.evaluation.gallery import PAGE_BYTES
 from lcmat.report import Page, render
 from lcmat.study.cells import make_cells
@@ -87,9 +88,5 @@ def _keep_file(asked: Asked, study: Study, folder: StudyFolder) -> None:
         (folder.path / "paper").mkdir(exist_ok=True)
         shutil.copyfile(study.paper, folder.path / "paper" / study.paper.name)
     meta = files.read_json(folder.path / "study.json")
-    sources = {name: _absolute(source) for name, source in (asked.sources or {}).items()}
+    sources = {name: absolute(source) for name, source in (asked.sources or {}).items()}
     files.write_json(folder.path / "study.json", {**meta, "quick": asked.quick, "sources": sources})
-
-
-def _absolute(source: str) -> str:
-    return str(Path(source).resolve()) if Path(source).exists() else source

@@ -4,13 +4,12 @@ import json
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from lcmat import files
-from lcmat.data.catalogue import SOURCES
+from lcmat.data.loading import absolute
 from lcmat.networks.build import parse as parse_net
 from lcmat.selection import SELECTORS, select
 from lcmat.selection.budget import BALANCES
@@ -54,7 +53,7 @@ class Settings:
         entry = SELECTORS.find(self.method)
         defaults = {name: option.default for name, option in entry.options.items()}
         resolved = {
-            "source": _absolute(self.source),
+            "source": absolute(self.source),
             "options": {**defaults, **entry.check_options(self.options)},
             "amounts": tuple(sorted(set(self.amounts))),
             "points": tuple(sorted(set(self.points))),
@@ -135,10 +134,3 @@ def try_options(method: str, options: Mapping[str, Any]) -> None:
     samples = torch.tensor([[0.0, 2.0], [2.0, 0.0], [2.0, 1.0], [1.0, 3.0]])
     record = Record(samples.T > 0, samples.T / 3)
     select(Signals(samples, samples, torch.tensor([0, 0, 1, 1]), record=record), method, count=2, **options)
-
-
-def _absolute(source: str) -> str:
-    """A path is kept absolute, so that the run can be evaluated from another folder; 'digits' is no path."""
-    named = source in SOURCES and SOURCES.find(source).facts.detect(source)
-    path = Path(source).expanduser()
-    return str(path.resolve()) if path.exists() and not named else source
