@@ -1,11 +1,14 @@
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 import lcmat as library
-from cli.commands import Lcmat
+from cli.commands import Lcmat, write_table
 from lcmat import files, training
+from lcmat.study.pipeline import read_again
+from lcmat.study.store import Run
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -83,6 +86,41 @@ def test_the_command_line_and_the_library_choose_the_same(table_run: Path, table
         assert torch.equal(found.weights, subset.weights)
 
 
+def test_the_split_and_mirroring_are_options(lcmat: Lcmat, tmp_path: Path) -> None:
+    draws = np.random.default_rng(0)
+    source = tmp_path / "pictures.npz"
+    np.savez(source, x=draws.integers(0, 256, (40, 8, 8), dtype=np.uint8), y=["a", "b"] * 20)
+    guessed = lcmat("select", source, "--method", "uniform", "--out", tmp_path / "guessed")
+    assert "8 of 40 samples were held out" in guessed.err
+    assert "no mirroring (see --flip)" in guessed.err
+    options = ["--method", "uniform", "--test-fraction", "0.5", "--flip", "--out", tmp_path / "told"]
+    assert "20 of 40 samples were held out" in lcmat("select", source, *options).err
+    run = Run.open(tmp_path / "told")
+    data = read_again(run).train
+    assert isinstance(data, library.ImageData)
+    assert (len(data), data.flip) == (20, True)
+    again = lcmat("select", source, *[option if option != "--flip" else "--no-flip" for option in options])
+    assert again.status == 1
+    assert "holds another run: its reading is" in again.err
+
+
+def test_advice_is_spelled_as_the_command_line_has_it(lcmat: Lcmat, tmp_path: Path) -> None:
+    source = tmp_path / "a.csv"
+    source.write_text("u,v,w\n" + "1,2,3\n" * 9, encoding="utf-8")
+    assert "name it with --label. Its columns" in lcmat("select", source).err
+    assert "no column --label 'kind' in a.csv" in lcmat("select", source, "--label", "kind").err
+
+
+def test_an_empty_text_is_not_the_folder_one_is_in(
+    lcmat: Lcmat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_table(tmp_path / "a.npz")
+    monkeypatch.chdir(tmp_path)
+    outcome = lcmat("select", "", "--out", tmp_path / "run")
+    assert "expected a path or a name, got an empty text" in outcome.err
+    assert not (tmp_path / "run").exists()
+
+
 def test_uniform_trains_no_proxy(lcmat: Lcmat, table: Path, tmp_path: Path) -> None:
     outcome = lcmat("select", table, "--method", "uniform", "--out", tmp_path / "a", "--json")
     assert outcome.json["seconds"]["train"] == 0
@@ -114,6 +152,7 @@ def test_uniform_trains_no_proxy(lcmat: Lcmat, table: Path, tmp_path: Path) -> N
         (["--memory", "much"], "expected an amount of memory such as '4GB'"),
         (["--device", "tpu"], "expected a device such as 'cpu'"),
         (["--seed", "x"], "--seed"),
+        (["--test-fraction", "1"], "--test-fraction takes a share between 0 and 1, both excluded, got 1.0"),
         (["--wrong"], "--wrong"),
     ],
 )

@@ -8,6 +8,7 @@ from typing import Annotated, NoReturn, cast
 
 import typer
 
+from lcmat.cli import parsing
 from lcmat.cli.catalogue import list_names
 from lcmat.cli.condense import condense, join
 from lcmat.cli.continual import continual
@@ -97,7 +98,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _fail(status: int, message: str, advice: str = "") -> int:
-    typer.echo(f"error: {message}" + (f"\n{advice}" if advice else ""), err=True)
+    typer.echo(f"error: {parsing.as_options(message)}" + (f"\n{advice}" if advice else ""), err=True)
     return status
 
 

@@ -41,6 +41,12 @@ def condense(
     resize: Annotated[int | None, typer.Option(help="Make all images square, of this side in pixels.")] = None,
     label: Annotated[str | None, typer.Option(help="Column with the labels.")] = None,
     image: Annotated[str | None, typer.Option(help="Column with the images.")] = None,
+    test_fraction: Annotated[
+        float | None, typer.Option(help="Share of each class held out where there is no test part; 0.2 if not given.")
+    ] = None,
+    flip: Annotated[
+        bool | None, typer.Option("--flip/--no-flip", help="Whether a mirrored image keeps its label; a guess if not.")
+    ] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1; a GPU if there is one.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")] = False,
 ) -> None:
@@ -52,11 +58,11 @@ def condense(
     from lcmat.condensation import CONDENSERS
     from lcmat.study.condensing import Request, Work, read_data, run_condensation, with_net
 
-    reading = {"resize": resize, "label": label, "image": image}
+    reading = parsing.reading(resize=resize, label=label, image=image, test_fraction=test_fraction, flip=flip)
     with parsing.as_wrong_use():
         request = Request(
             source=data,
-            reading={name: value for name, value in reading.items() if value is not None},
+            reading=reading,
             method=method,
             options=parsing.entry_options(CONDENSERS.find(method), set_ or []),
             per_class=per_class,

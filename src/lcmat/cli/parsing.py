@@ -1,5 +1,6 @@
 """From the words of a command line to values, with errors that say what was expected."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,34 @@ def as_wrong_use() -> Iterator[None]:
         yield
     except (ValueError, TypeError) as error:
         raise WrongUseError(str(error)) from error
+
+
+def reading(**given: Any) -> dict[str, Any]:
+    """The arguments of `lcmat.load` that were given."""
+    found = {name: value for name, value in given.items() if value is not None}
+    share = found.get("test_fraction", 0.5)
+    if not 0 < share < 1:
+        raise WrongUseError(f"--test-fraction takes a share between 0 and 1, both excluded, got {share}")
+    return found
+
+
+def as_options(text: str) -> str:
+    """A message of the library with its arguments of `lcmat.load` spelled as options of the command line.
+
+    Example:
+        >>> as_options("name it with label=; give resize=SIZE")
+        'name it with --label; give --resize SIZE'
+        >>> as_options("there is no column label='kind' in a/label=3/b.csv")
+        "there is no column --label 'kind' in a/label=3/b.csv"
+    """
+    spelled = re.sub(r"(?<![\w/.'-])(label|image|resize)=(?=([\w']?))", _as_option, text)
+    return spelled.replace("flip= overrides this", "--flip or --no-flip overrides this").replace(
+        "see flip=", "see --flip"
+    )
+
+
+def _as_option(match: re.Match[str]) -> str:
+    return f"--{match[1]}" + (" " if match[2] else "")
 
 
 def numbers(name: str, text: str, kind: type[int] | type[float]) -> list[Any]:

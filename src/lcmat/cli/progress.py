@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Self
 
 import typer
 
+from lcmat.cli import parsing
+
 if TYPE_CHECKING:
     import rich.progress
 
@@ -15,7 +17,7 @@ SECONDS_BETWEEN_LINES = 10.0
 
 def say(text: str) -> None:
     """A message to people, apart from the result."""
-    typer.echo(text, err=True)
+    typer.echo(parsing.as_options(text), err=True)
 
 
 class Progress:

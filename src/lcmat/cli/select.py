@@ -40,6 +40,12 @@ def select(
     resize: Annotated[int | None, typer.Option(help="Make all images square, of this side in pixels.")] = None,
     label: Annotated[str | None, typer.Option(help="Column with the labels.")] = None,
     image: Annotated[str | None, typer.Option(help="Column with the images.")] = None,
+    test_fraction: Annotated[
+        float | None, typer.Option(help="Share of each class held out where there is no test part; 0.2 if not given.")
+    ] = None,
+    flip: Annotated[
+        bool | None, typer.Option("--flip/--no-flip", help="Whether a mirrored image keeps its label; a guess if not.")
+    ] = None,
     memory: Annotated[
         str | None, typer.Option(help="For the selection, such as 4GB; half of what is free if not given.")
     ] = None,
@@ -55,12 +61,12 @@ def select(
     from lcmat.study.settings import Settings
     from lcmat.study.store import Run, check_free
 
-    reading = {"resize": resize, "label": label, "image": image}
+    reading = parsing.reading(resize=resize, label=label, image=image, test_fraction=test_fraction, flip=flip)
     with parsing.as_wrong_use():
         kind, amounts = parsing.budget(fraction, count, coverage)
         asked = Settings(
             source=data,
-            reading={name: value for name, value in reading.items() if value is not None},
+            reading=reading,
             method=method,
             options=parsing.method_options(method, set_ or []),
             budget=kind,

@@ -146,7 +146,8 @@ def _write_pictures(rows: Sequence[int], kept: Data, target: Path) -> None:
             path = folder / f"{_plain(Path(name).stem)}.png"
             if not name or path.exists():
                 path = path.with_stem(f"{path.stem}-{index}".lstrip("-"))
-            path.write_bytes(png_bytes(as_picture(image)))
+            with files.naming(target):
+                path.write_bytes(png_bytes(as_picture(image)))
         building.chmod(0o755)
         building.replace(target)
     except BaseException:
