@@ -21,7 +21,7 @@ from safetensors.torch import save as serialise_tensors
 
 
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
+def naming(path: Path) -> Iterator[None]:
     """Name the file in an error of the system that does not, as that of a full disk."""
     try:
         yield
@@ -44,7 +44,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
     os.close(handle)
     temporary = Path(name)
     try:
-        with _naming(path):
+        with naming(path):
             yield temporary
         # mkstemp makes files private; an artifact is as readable as the umask allows any new file to be.
         umask = os.umask(0)
@@ -98,7 +98,7 @@ def append_json_line(path: str | Path, value: Any) -> None:
     """Add one record to a JSON Lines file and flush it to the disk, so that a killed run keeps what it measured."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _naming(path), path.open("ab") as file:
+    with naming(path), path.open("ab") as file:
         # A kill in the middle of an earlier write leaves a torn last line; the new record starts on its own.
         torn = file.tell() > 0 and path.read_bytes()[-1:] != b"\n"
         line = json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n"

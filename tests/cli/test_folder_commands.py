@@ -142,7 +142,9 @@ def test_nothing_is_overwritten_and_nothing_half_written(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    assert lcmat("export", image_run, "--subset", "0.1", "--to", "folder", "--out", tmp_path / "c").status == 1
+    failed = lcmat("export", image_run, "--subset", "0.1", "--to", "folder", "--out", tmp_path / "c")
+    assert failed.status == 1
+    assert failed.err.startswith(f"error: No space left on device: {tmp_path / 'c'}\n")
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
 
 

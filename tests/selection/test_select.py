@@ -107,7 +107,7 @@ def test_classes_without_a_pick_are_reported_and_leave_their_weight() -> None:
     subset = lcmat.select(_signals([10, 10, 10]), "craig", count=2)
     assert sorted(subset.per_class) == [0, 1, 1]
     assert float(subset.weights.sum()) == pytest.approx(30)
-    assert "no sample of 1 classes" in subset.notes[0]
+    assert "no sample of 1 class, " in subset.notes[0]
 
 
 def test_coverage_is_reached_in_every_class_by_the_smallest_greedy_set() -> None:

@@ -216,7 +216,12 @@ def _decode(shard: Shard, name: str, stack: ImageStack) -> None:
             called = path or f"{shard.where}:row {row}"
             if content is None and not (path and shard.opens_paths):
                 raise ValueError(f"expected an image in {shard.where}:row {row}, found no bytes; fill or drop it")
-            stack.add(Path(path) if content is None else content, called)
+            try:
+                stack.add(Path(path) if content is None else content, called)
+            except ValueError as error:
+                if path:  # which may be none that this machine has
+                    raise ValueError(f"{shard.where}:row {row}: {error}") from None
+                raise
             row += 1
 
 

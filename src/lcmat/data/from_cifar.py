@@ -55,9 +55,12 @@ def read(source: Path, *, label: str | None = None, resize: int | None = None) -
     test_names = [name for name in files if name.startswith("test")]
     if not train_names:
         raise ValueError(f"expected the training batches of CIFAR in {source}, found {', '.join(files) or 'none'}")
-    class_names = _class_names(files, kind)
-    train, notes = _part(files, train_names, kind, resize)
-    test = _part(files, test_names, kind, resize)[0] if test_names else None
+    try:
+        class_names = _class_names(files, kind)
+        train, notes = _part(files, train_names, kind, resize)
+        test = _part(files, test_names, kind, resize)[0] if test_names else None
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from None
     return Raw(train, test, class_names, flip=True, notes=notes)
 
 
@@ -80,7 +83,8 @@ def _read_archive(source: Path) -> dict[str, bytes]:
         with tarfile.open(source) as archive:
             return _one_version(dict(_members(archive, source)))
     except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{source} cannot be read: {error}; is the file whole?") from None
+        why = str(error).partition("\n")[0]  # the rest lists the kinds of packing that were tried
+        raise ValueError(f"{source} cannot be read: {why}; is the file whole?") from None
 
 
 def _members(archive: tarfile.TarFile, source: Path) -> Iterator[tuple[str, bytes]]:

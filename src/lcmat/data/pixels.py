@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from lcmat import runtime
 
@@ -70,7 +70,8 @@ class ImageStack:
                 with Image.open(io.BytesIO(image) if isinstance(image, bytes) else image) as opened:
                     pixels = self._pixels(opened)
         except _UNREADABLE as error:
-            raise ValueError(f"{name} cannot be read as an image ({error}); repair or remove it") from None
+            why = "of no known format" if isinstance(error, UnidentifiedImageError) else error
+            raise ValueError(f"{name} cannot be read as an image ({why}); repair or remove it") from None
         self._keep(pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1), name)
 
     def add_array(self, image: Bytes, name: str) -> None:

@@ -220,5 +220,6 @@ def _notes(signals: Signals, groups: Sequence[Group], taken: Sequence[int]) -> t
     if whole and sum(taken) < signals.n:
         notes.append(f"kept whole, the share being no smaller than the class: {', '.join(whole)}")
     if empty:
-        notes.append(f"no sample of {len(empty)} classes, the budget being smaller: {', '.join(empty[:10])}")
+        count = "1 class" if len(empty) == 1 else f"{len(empty)} classes"
+        notes.append(f"no sample of {count}, the budget being smaller: {', '.join(empty[:10])}")
     return tuple(notes)
