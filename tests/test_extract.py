@@ -1,5 +1,6 @@
 """Extraction: closed forms against autograd, no dependence on batches, no trace, nothing unsteady accepted."""
 
+import copy
 from typing import Any
 
 import pytest
@@ -7,7 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from lcmat import extract, train
+from lcmat.networks import build
 from lcmat.seeding import generator
+from lcmat.training.inputs import Normaliser
 from lcmat.types import FeatureData, ImageData, Signals
 from samples import NormalisedNet, digits_like, normalised_net, vectors
 
@@ -258,6 +261,39 @@ def test_inputs_are_normalised_by_the_data_s_statistics() -> None:
     data = FeatureData(features, torch.arange(20) % 3, tuple("abc"), mean=(1.0,) * 5, std=(2.0,) * 5)
     net = nn.Linear(5, 3)
     torch.testing.assert_close(extract(net, data, device="cpu").need("features"), (features - 1) / 2)
+
+
+def test_batches_of_one_class_lend_their_statistics_and_leave_no_trace() -> None:
+    data = digits_like(37)
+    net = build("resnet10", data)
+    with torch.no_grad():
+        for part in net.modules():
+            if isinstance(part, nn.BatchNorm2d):
+                part.running_mean.uniform_(-1, 1)  # type: ignore[union-attr]
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    signals = extract(net, data, statistics="class-batch", batch_size=6)
+    assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
+    assert all(part.track_running_stats for part in net.modules() if isinstance(part, nn.BatchNorm2d))
+
+    expected = torch.empty_like(signals.need("logits"))
+    twin = copy.deepcopy(net).train()
+    for label in data.labels.unique():
+        rows = (data.labels == label).nonzero().flatten()
+        batches = list(rows.split(6))
+        if len(batches) > 1 and len(batches[-1]) == 1:
+            batches[-2:] = [torch.cat(batches[-2:])]
+        for batch in batches:
+            expected[batch] = twin(Normaliser.of(net, data, torch.device("cpu"))(data.inputs[batch])).detach()
+    torch.testing.assert_close(signals.logits, expected, rtol=1e-4, atol=1e-5)
+    assert not torch.allclose(signals.need("logits"), extract(net, data).need("logits"), atol=1e-2)
+
+
+def test_batch_statistics_need_batch_normalisation() -> None:
+    data = digits_like()
+    with pytest.raises(ValueError, match=r"needs a model with batch normalisation; this one has none"):
+        extract(build("convnet:width=8", data), data, statistics="class-batch")
+    with pytest.raises(ValueError, match=r"expected statistics of 'running' or 'class-batch', got 'batch'"):
+        extract(build("convnet:width=8", data), data, statistics="batch")
 
 
 def test_one_class_is_fine() -> None:

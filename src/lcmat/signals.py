@@ -2,9 +2,10 @@
 
 import copy
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, overload
 
 import torch
@@ -18,6 +19,8 @@ from lcmat.training.inference import evaluating, full_type
 from lcmat.training.inputs import Normaliser, batch_bounds, inference_batch_size
 from lcmat.training.step import check_logits
 from lcmat.types import Data, Record, Signals
+
+STATISTICS = ("running", "class-batch")  # of batch normalisation
 
 # Rows of the probe, and the largest difference between two passes that rounding explains, relative to the values.
 _PROBE_ROWS = 48
@@ -34,6 +37,7 @@ def extract(
     batch_size: int | None = None,
     device: torch.device | str | None = None,
     precision: str = "auto",
+    statistics: str = "running",
 ) -> Signals: ...
 
 
@@ -47,6 +51,7 @@ def extract(
     batch_size: int | None = None,
     device: torch.device | str | None = None,
     precision: str = "auto",
+    statistics: str = "running",
 ) -> list[Signals]: ...
 
 
@@ -59,6 +64,7 @@ def extract(
     batch_size: int | None = None,
     device: torch.device | str | None = None,
     precision: str = "auto",
+    statistics: str = "running",
 ) -> Signals | list[Signals]:
     """Features and logits of every sample: the input of the model's last linear layer, and its output.
 
@@ -75,6 +81,9 @@ def extract(
         batch_size: rows at a time; None fits the device. The result depends on it in rounding only.
         device: where to compute; None takes the first CUDA device, else the CPU.
         precision: 'auto' (float32 on the CPU, TF32 on CUDA), 'float32', 'tf32' or 'bf16'.
+        statistics: of batch normalisation: 'running' ones, as evaluation mode has them, or those of batches of one
+            class, 'class-batch', as the official code of LCMat happens to use; a sample's Signals then depend on its
+            batch, and `batch_size` (128 if None) on the result.
 
     Returns:
         Signals on the device that computed them, with the data's labels, class names and fingerprint, and with the
@@ -86,32 +95,44 @@ def extract(
     """
     place = runtime.pick_device(device)
     precision = number_formats.resolve(precision, place, on_cuda="tf32")
+    if statistics not in STATISTICS:
+        raise ValueError(f"expected statistics of {' or '.join(map(repr, STATISTICS))}, got {statistics!r}")
+    how = _How(head, batch_size, place, precision, by_class=statistics == "class-batch")
     if points is None:
-        return _extract(model, data, head, batch_size, place, precision)
+        return _extract(model, data, how)
     snapshots = _snapshots(model, points)
     twin = copy.deepcopy(model)
     signals = []
     for snapshot in snapshots:
         twin.load_state_dict(snapshot)
-        signals.append(_extract(twin, data, head, batch_size, place, precision))
+        signals.append(_extract(twin, data, how))
     return signals
 
 
-def _extract(
-    model: nn.Module, data: Data, head: str | None, batch_size: int | None, device: torch.device, precision: str
-) -> Signals:
+@dataclass(frozen=True)
+class _How:
+    """How a model is read out."""
+
+    head: str | None
+    batch_size: int | None
+    device: torch.device
+    precision: str
+    by_class: bool
+
+
+def _extract(model: nn.Module, data: Data, how: _How) -> Signals:
+    device, precision = how.device, how.precision
     with evaluating(model, device) as ready, number_formats.float32_products(precision, device):
-        name, layer = find_head(ready, head)
+        name, layer = find_head(ready, how.head)
         with _watched(layer) as seen:
             reader = _Reader(ready, name, data, seen, Normaliser.of(ready, data, device), device, precision)
-            probe = _probe(reader, _ROUNDING[precision])
-            features, logits = reader.read_all(inference_batch_size(data, device, batch_size))
-            rows = probe.rows.to(features.device)
-            if not _agree((features[rows], logits[rows]), (probe.features, probe.logits), _ROUNDING[precision]):
-                raise ValueError(
-                    "the model's outputs for the same samples changed between two passes over the data, or depend on "
-                    "which samples share a batch; expected a model and data that stay as they are in evaluation mode"
-                )
+            if how.by_class:
+                with _batch_statistics(ready):
+                    features, logits = reader.read_all(_batches_of_one_class(data.labels, how.batch_size or 128))
+            else:
+                probe = _probe(reader, _ROUNDING[precision])
+                features, logits = reader.read_all(_in_order(data, inference_batch_size(data, device, how.batch_size)))
+                probe.check(features, logits, _ROUNDING[precision])
         return Signals(
             features,
             logits,
@@ -121,6 +142,36 @@ def _extract(
             fingerprint=data.fingerprint,
             class_names=data.class_names,
         )
+
+
+@contextmanager
+def _batch_statistics(model: nn.Module) -> Iterator[None]:
+    """Batch normalisation by the statistics of each batch, its running ones neither used nor changed."""
+    parts = [part for part in model.modules() if isinstance(part, nn.BatchNorm1d | nn.BatchNorm2d | nn.BatchNorm3d)]
+    if not parts:
+        raise ValueError("statistics='class-batch' needs a model with batch normalisation; this one has none")
+    before = [(part.training, part.track_running_stats) for part in parts]
+    try:
+        for part in parts:
+            part.training, part.track_running_stats = True, False
+        yield
+    finally:
+        for part, (training, tracking) in zip(parts, before, strict=True):
+            part.training, part.track_running_stats = training, tracking
+
+
+def _in_order(data: Data, size: int) -> Iterator[slice]:
+    return (slice(start, stop) for start, stop in batch_bounds(len(data), size))
+
+
+def _batches_of_one_class(labels: Tensor, size: int) -> Iterator[Tensor]:
+    """The rows of each class in turn, `size` at a time; a single one left over joins the batch before it."""
+    for label in labels.unique():
+        rows = (labels == label).nonzero().flatten()
+        bounds = [*range(0, len(rows), size), len(rows)]
+        if len(bounds) > 2 and bounds[-1] - bounds[-2] == 1:
+            del bounds[-2]
+        yield from (rows[start:stop] for start, stop in pairwise(bounds))
 
 
 @contextmanager
@@ -194,11 +245,11 @@ class _Reader:
         parts = [self.read(self.data.inputs[rows[start:stop]]) for start, stop in bounds]
         return torch.cat([part[0] for part in parts]), torch.cat([part[1] for part in parts])
 
-    def read_all(self, size: int) -> tuple[Tensor, Tensor]:
+    def read_all(self, batches: Iterable[slice | Tensor]) -> tuple[Tensor, Tensor]:
         """Features `[n, d]` and logits `[n, C]`, on the device where they leave it half of its free memory."""
         whole: tuple[Tensor, Tensor] | None = None
-        for start, stop in batch_bounds(len(self.data), size):
-            parts = self.read(self.data.inputs[start:stop])
+        for rows in batches:
+            parts = self.read(self.data.inputs[rows])
             if whole is None:
                 needed = sum(part[0].nbytes for part in parts) * len(self.data)
                 roomy = needed < runtime.free_memory(self.device) // 2
@@ -206,7 +257,7 @@ class _Reader:
                 features, logits = (part.new_empty((len(self.data), part.shape[1]), device=place) for part in parts)
                 whole = features, logits
             for target, part in zip(whole, parts, strict=True):
-                target[start:stop] = part
+                target[rows.to(target.device) if isinstance(rows, Tensor) else rows] = part
         if whole is None:
             raise AssertionError("data without samples cannot be made")
         return whole
@@ -219,6 +270,15 @@ class _Probe:
     rows: Tensor
     features: Tensor
     logits: Tensor
+
+    def check(self, features: Tensor, logits: Tensor, tolerance: float) -> None:
+        """Refuse a pass over all that gave these rows anything else."""
+        rows = self.rows.to(features.device)
+        if not _agree((features[rows], logits[rows]), (self.features, self.logits), tolerance):
+            raise ValueError(
+                "the model's outputs for the same samples changed between two passes over the data, or depend on "
+                "which samples share a batch; expected a model and data that stay as they are in evaluation mode"
+            )
 
 
 def _probe(reader: _Reader, tolerance: float) -> _Probe:

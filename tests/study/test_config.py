@@ -63,6 +63,14 @@ def test_a_method_may_look_at_all_points_of_the_proxy_that_are_kept(tmp_path: Pa
     assert (uniform.all_points, lcmat_s.all_points, lcmat_s.options) == (False, True, {"rho": 0.5})
 
 
+def test_a_method_may_look_through_other_statistics(tmp_path: Path) -> None:
+    text = SMALL.replace('"lcmat-s:rho=0.5"', '"lcmat-s:statistics=class-batch", "lcmat-s"')
+    _, other, usual, _ = read_study(write(tmp_path, text)).grids[0].methods
+    assert (other.statistics, other.options, usual.statistics) == ("class-batch", {}, "running")
+    with pytest.raises(StudyFileError, match=r"study.toml:10: grid.methods: expected one of running, class-batch"):
+        read_study(write(tmp_path, text.replace("class-batch", "some")))
+
+
 def test_a_block_may_have_its_own_proxy(tmp_path: Path) -> None:
     text = SMALL.replace('nets = ["mlp:width=8"]', "proxy = { weight_decay = 0.0, epochs = 5 }")
     [proxy] = read_study(write(tmp_path, text)).grids[0].proxies

@@ -9,6 +9,7 @@ from lcmat.condensation import CONDENSERS
 from lcmat.registry import split_options
 from lcmat.selection import SELECTORS
 from lcmat.selection.registry import SelectorFacts, facts_of
+from lcmat.signals import STATISTICS
 from lcmat.study import values
 from lcmat.study.settings import try_options
 
@@ -25,6 +26,7 @@ class Method:
         name: as registered.
         options: those that were given.
         validation: share of the data that is held out of the selection and given to the method as validation Signals.
+        statistics: of batch normalisation, as `lcmat.extract` takes them.
         all_points: whether it looks at all points of the proxy's path that the study keeps, not at the last alone.
     """
 
@@ -33,6 +35,7 @@ class Method:
     options: Mapping[str, Any] = field(default_factory=dict)
     validation: float = 0.0
     all_points: bool = False
+    statistics: str = "running"
 
     @property
     def condenses(self) -> bool:
@@ -79,7 +82,10 @@ def read_method(value: Any) -> Method:
     all_points = False
     if name in SELECTORS and SELECTORS.find(name).facts.several_points and "points" in given:
         all_points = values.one_of(POINTS)(given.pop("points")) == "all"
+    statistics = "running"
+    if name in SELECTORS and "logits" in SELECTORS.find(name).facts.needs and "statistics" in given:
+        statistics = values.one_of(STATISTICS)(given.pop("statistics"))
     options = registry.find(name).parse_options(given)
     if name in SELECTORS:
         try_options(name, options)
-    return Method(text, name, options, share, all_points)
+    return Method(text, name, options, share, all_points, statistics)

@@ -141,6 +141,7 @@ def look_with_proxy(
     seed: int,
     checkpoint: Path,
     machine: Machine,
+    statistics: str = "running",
     batch_size: int = 128,
     lr: float = 0.1,
     momentum: float = 0.9,
@@ -148,7 +149,25 @@ def look_with_proxy(
     schedule: str = "constant",
     optimizer: str = "sgd",
 ) -> Look:
-    """Train a proxy as `lcmat.train` does, or go on from its checkpoint, and extract what selection needs."""
+    """Train a proxy as `lcmat.train` does, or go on from its checkpoint, and extract what selection needs.
+
+    Args:
+        data: to train on and to look at.
+        net: of the proxy; it and what is not named here are as `lcmat.train` takes them.
+        epochs: of its training.
+        points: epochs whose states are looked at; none for the end alone.
+        record: whether to keep how it did on every sample after every epoch.
+        seed: of the training.
+        checkpoint: folder from which it goes on.
+        machine: to work on.
+        statistics: of batch normalisation, as `lcmat.extract` takes them.
+        batch_size: of the training, like all that follow.
+        lr: rate.
+        momentum: of SGD.
+        weight_decay: of the optimiser.
+        schedule: of the rate.
+        optimizer: 'sgd' or 'adam'.
+    """
     model = train(
         net,
         data,
@@ -169,7 +188,7 @@ def look_with_proxy(
     log = log_of(model)
     assert log is not None
     start = time.perf_counter()
-    signals = extract(model, data, points=points or None, device=machine.device)
+    signals = extract(model, data, points=points or None, device=machine.device, statistics=statistics)
     seconds = {"train": log.seconds, "extract": time.perf_counter() - start}
     return Look(signals, log.config, seconds)
 

@@ -34,7 +34,7 @@ class Worker:
     def __init__(self, study: Study, folder: StudyFolder, splits: Mapping[str, Splits], machine: Machine) -> None:
         self.folder, self.splits, self.machine = folder, splits, machine
         self._training = study.training
-        self._seen: tuple[str, Look] | None = None
+        self._seen: tuple[tuple[str, str], Look] | None = None
 
     def do(self, cell: Cell) -> dict[str, Any]:
         """Do a cell; the result is what its file will hold."""
@@ -51,7 +51,7 @@ class Worker:
     def _choose(self, cell: Cell) -> dict[str, Any]:
         method, data = cell.method, self.splits[cell.data].train
         assert method is not None
-        look = self._look(cell, cell.needs[0]) if method.needs_proxy else look_without_proxy(data)
+        look = self._look(cell, cell.needs[0], method.statistics) if method.needs_proxy else look_without_proxy(data)
         start = time.perf_counter()
         sets = self._condense(cell, data) if method.condenses else self._select(cell, look.signals, data)
         seconds = time.perf_counter() - start
@@ -128,9 +128,9 @@ class Worker:
         [record] = report.records
         return {"seconds": record["seconds"], "record": record}
 
-    def _look(self, cell: Cell, key: str) -> Look:
+    def _look(self, cell: Cell, key: str, statistics: str = "running") -> Look:
         """What the proxy of a cell says; that of the last cell is still in memory."""
-        if self._seen is None or self._seen[0] != key:
+        if self._seen is None or self._seen[0] != (key, statistics):
             self._seen = None  # two would take twice the memory
             data = self.splits[cell.data].train
             assert cell.proxy is not None
@@ -143,8 +143,9 @@ class Worker:
                 record=cell.record,
                 checkpoint=self.folder.work(key),
                 machine=self.machine,
+                statistics=statistics,
             )
-            self._seen = (key, look)
+            self._seen = ((key, statistics), look)
         return self._seen[1]
 
 
