@@ -62,7 +62,38 @@ def test_runs_are_compared_at_one_point(lcmat: Lcmat, table: Path, table_run: Pa
     assert len(names) == 2 * 2 * 4  # no further random sets
 
 
-def test_wrong_use_says_what_was_expected(lcmat: Lcmat, table_run: Path, image_run: Path, tmp_path: Path) -> None:
+def test_condensed_sets_stand_beside_selected_ones_or_alone(
+    lcmat: Lcmat, images: Path, image_run: Path, tmp_path: Path
+) -> None:
+    made = tmp_path / "made"
+    net = "convnet:width=4,depth=2"
+    small = ("--per-class", "2", "--steps", "2", "--quick", "0", "--set", "real_batch=8", "--net", net)
+    assert lcmat("condense", images, "--method", "dm", *small, "--out", made).status == 0
+    quick = ("--no-pictures", "--parameters", "head", "--json")
+    beside = lcmat("curvature", image_run, made, *quick, "--out", tmp_path / "page.html")
+    assert beside.status == 0, beside.err
+    assert {(row["name"], row["size"]) for row in beside.json["terms"]} == {
+        ("herding", 4), ("herding", 8), ("dm", 4), ("uniform", 4), ("uniform", 8)
+    }  # fmt: skip
+    alone = lcmat("curvature", made, "--no-pictures")
+    assert alone.status == 0, alone.err
+    assert f"training {net}" in alone.err
+    assert alone.out.splitlines()[-1] == f"page: {made / 'curvature.html'}"
+    assert "Curvature: dm on" in (made / "curvature.html").read_text(encoding="utf-8")
+    for arguments, message in (
+        ((made, made), "given twice"),
+        ((made / "synthetic",), "has no condense.json"),
+    ):
+        outcome = lcmat("curvature", *arguments)
+        assert outcome.status == 2
+        assert message in outcome.err
+
+
+def test_wrong_use_says_what_was_expected(
+    lcmat: Lcmat, images: Path, table_run: Path, image_run: Path, tmp_path: Path
+) -> None:
+    made = tmp_path / "made"
+    assert lcmat("condense", images, "--method", "random", "--per-class", "1", "--out", made).status == 0
     for arguments, message in (
         ((tmp_path,), "expected a run folder"),
         ((table_run, "--parameters", "body"), "--parameters takes head, all, both, got 'body'"),
@@ -71,6 +102,7 @@ def test_wrong_use_says_what_was_expected(lcmat: Lcmat, table_run: Path, image_r
         ((table_run, "--samples", "0"), "--samples takes a number of at least 1"),
         ((table_run, "--out", tmp_path / "page"), "--out takes the name of a page"),
         ((table_run, image_run), "were chosen from different data"),
+        ((table_run, made), "made from different data"),
     ):
         outcome = lcmat("curvature", *arguments)
         assert outcome.status == 2, arguments

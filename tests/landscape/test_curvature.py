@@ -97,6 +97,19 @@ def test_the_page_shows_everything(report: lcmat.CurvatureReport, tmp_path: Path
     assert "<b>" not in page.split("<body>")[1]
 
 
+def test_the_pictures_of_all_sets_share_their_scales(report: lcmat.CurvatureReport) -> None:
+    from lcmat.landscape.page import describe
+    from lcmat.report import Contours
+
+    [surfaces] = [part for part in describe(report).sections if part.title == "Loss surfaces"]
+    charts = [block for block in surfaces.blocks if isinstance(block, Contours)]
+    assert len(charts) == 4
+    assert len({(chart.scale, chart.most) for chart in charts}) == 1
+    panels = torch.stack([values for chart in charts for _, values in chart.panels])
+    assert charts[0].scale == (float(panels.min()), float(panels.max()))
+    assert charts[0].most == max(float(chart.differences[0][1].abs().max()) for chart in charts)
+
+
 def test_the_data_behind_the_page_is_saved(report: lcmat.CurvatureReport, tmp_path: Path) -> None:
     report.save(tmp_path)
     with (tmp_path / "terms.csv").open(encoding="utf-8") as file:
@@ -105,6 +118,9 @@ def test_the_data_behind_the_page_is_saved(report: lcmat.CurvatureReport, tmp_pa
     first = report.terms[0]
     assert float(rows[2]["bound"]) == first.bound(0.1)
     assert float(rows[2]["sharpness_from_below"]) == first.sharpness[0.1]
+    with (tmp_path / "eigenvalues.csv").open(encoding="utf-8") as file:
+        values = [float(row["value"]) for row in csv.DictReader(file) if row["end"] == "smallest"]
+    assert values[:3] == list(first.spectrum.smallest)
     content = files.read_json(tmp_path / "curvature.json")
     assert content["generalisation"][0]["name"] == "mine <b> (5)"
     assert {row["group"] for row in content["diagonal"]} == {"all classes", "class 0", "class 1", "class 2"}

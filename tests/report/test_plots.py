@@ -1,6 +1,7 @@
 """Lines, stacks and contours: everything lies inside and where its value says."""
 
 import re
+from dataclasses import replace
 
 import pytest
 import torch
@@ -76,6 +77,16 @@ def test_panels_share_a_scale_and_differences_have_their_own_with_zero_in_the_mi
     assert full.swatches == kept.swatches
     assert [tick.label for tick in difference.marks] == ["−1", "0", "1"]
     assert (full.low, full.high) == ("0.5", "80.5")
+
+
+def test_a_scale_that_is_given_holds_for_values_within_it() -> None:
+    own, wide = (
+        draw_contours(replace(surfaces(), scale=scale, most=most)) for scale, most in ((None, None), ((0.1, 200), 4.0))
+    )
+    assert [tick.label for tick in wide.panels[0].marks][::2] == ["0.1", "200"]
+    assert [tick.label for tick in wide.panels[2].marks] == ["−4", "0", "4"]
+    assert wide.panels[0].bands[0] != own.panels[0].bands[0]
+    assert own.panels[0].high == wide.panels[0].high
 
 
 def test_bands_cover_the_plane_from_dark_in_the_middle_to_bright_at_the_corners() -> None:

@@ -1,4 +1,4 @@
-"""`lcmat curvature`: gradient and curvature terms, sharpness and loss surfaces of what runs keep."""
+"""`lcmat curvature`: gradient and curvature terms, sharpness and loss surfaces of what runs hold."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,9 @@ def curvature(
     parameters: Annotated[
         str, typer.Option(help="head (the last layer), all (the whole network, minutes on a CPU) or both.")
     ] = "both",
-    rho: Annotated[float | None, typer.Option(help="Radius of the ball; the run's own rho if not given.")] = None,
+    rho: Annotated[
+        float | None, typer.Option(help="Radius of the ball; the rho of a selection, or 0.1, if not given.")
+    ] = None,
     samples: Annotated[
         int | None, typer.Option(help="Samples of the data for the whole network; 5,000, fewer on a CPU, if not given.")
     ] = None,
@@ -33,16 +35,14 @@ def curvature(
     device: Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1; a GPU if there is one.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
 ) -> None:
-    """Show how far what runs keep is from the data in loss, gradient and curvature.
+    """Show how far what runs of select or condense hold is from the data in loss, gradient and curvature.
 
-    At the parameters of the first run's proxy: both terms of the paper's bound, eigenvalues, the sharpness that is
-    really found, where the Hessian diagonals differ, the generalisation bound, loss surfaces. The page comes with a
-    folder of its name that holds the data as CSV and NPZ.
+    At the parameters of the first selection's proxy: both terms of the paper's bound, eigenvalues, the sharpness that
+    is really found, where the Hessian diagonals differ, the generalisation bound, loss surfaces. Beside each set stands
+    a random one of its size. The page comes with a folder of its name that holds the data as CSV and NPZ.
     """
-    from lcmat.study.comparison import check_comparable
-    from lcmat.study.curvature import measure_curvature, write_curvature
+    from lcmat.study.curvature import measure_curvature, open_runs, write_curvature
     from lcmat.study.pipeline import Machine
-    from lcmat.study.store import Run
 
     with parsing.as_wrong_use():
         if parameters not in _CHOICES:
@@ -53,10 +53,9 @@ def curvature(
             raise ValueError(f"--resolution takes an odd number of at least 3, got {resolution}")
         if samples is not None and samples < 1:
             raise ValueError(f"--samples takes a number of at least 1, got {samples}")
-        opened = [Run.open(path) for path in runs]
-        check_comparable(opened)
+        opened = open_runs(runs)
         Machine(device)
-    page = out or opened[0].path / "curvature.html"
+    page = out or runs[0] / "curvature.html"
     if page.suffix.lower() != ".html":
         raise parsing.WrongUseError(f"--out takes the name of a page, such as page.html, got {page}")
     with Progress() as progress:

@@ -227,6 +227,9 @@ def _surfaces(report: CurvatureReport) -> Iterator[Block]:
         "a space of so many dimensions: others look different."
     )
     full = plane.losses[FULL]
+    # One scale for all sets, so that their pictures may be compared.
+    every = torch.stack(list(plane.losses.values()))
+    scale, most = (float(every.min()), float(every.max())), float((full - every).abs().max())
     for name, losses in plane.losses.items():
         if name != FULL:
             low, high = torch.aminmax(full - losses)
@@ -236,7 +239,8 @@ def _surfaces(report: CurvatureReport) -> Iterator[Block]:
                 f"{number(float(low))} to {number(float(high))}."
             )
             panels, difference = (("L(T)", full), ("L(S)", losses)), (("L(T) − L(S)", full - losses),)
-            yield Contours(f"Loss of T and of S: {name}", summary, ("α", "β"), reach, panels, difference)
+            title = f"Loss of T and of S: {name}"
+            yield Contours(title, summary, ("α", "β"), reach, panels, difference, scale, most)
     yield from _slices(report)
 
 

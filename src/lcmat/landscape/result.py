@@ -116,6 +116,28 @@ class Terms:
             for rho, measured in self.sharpness.items()
         ]
 
+    def eigenvalue_records(self) -> list[dict[str, Any]]:
+        """One plain record for each leading eigenvalue of H_T − H_S, at both ends of the spectrum."""
+        found = self.spectrum
+        ends = {
+            "largest": zip(found.largest, found.largest_residuals, strict=True),
+            "smallest": zip(found.smallest, found.smallest_residuals, strict=True),
+        }
+        return [
+            {
+                "name": self.key.name,
+                "size": self.key.size,
+                "fraction": self.key.fraction,
+                "parameters": self.parameters,
+                "end": end,
+                "place": place,
+                "value": value,
+                "residual": residual,
+            }
+            for end, pairs in ends.items()
+            for place, (value, residual) in enumerate(pairs, 1)
+        ]
+
 
 @dataclass(frozen=True, eq=False)
 class CurvatureReport:
@@ -174,16 +196,17 @@ class CurvatureReport:
             "protocol": dict(self.protocol),
             "notes": list(self.notes),
             "terms": [record for row in self.terms for record in row.as_records()],
+            "eigenvalues": [record for row in self.terms for record in row.eigenvalue_records()],
             "diagonal": self._diagonal_records(),
             "generalisation": [_generalisation_record(part) for part in self.generalisation],
         }
 
     def save(self, folder: str | Path) -> Path:
-        """Write the data behind the page: `terms.csv`, `diagonal.csv`, `curvature.json`, `curves.npz`."""
+        """Write the data behind the page: terms, eigenvalues and diagonal as CSV, `curvature.json`, `curves.npz`."""
         folder = Path(folder)
         content = self.as_dict()
-        files.write_text(folder / "terms.csv", _as_csv(content["terms"]))
-        files.write_text(folder / "diagonal.csv", _as_csv(content["diagonal"]))
+        for name in ("terms", "eigenvalues", "diagonal"):
+            files.write_text(folder / f"{name}.csv", _as_csv(content[name]))
         files.write_json(folder / "curvature.json", content)
         file = io.BytesIO()
         np.savez_compressed(file, **self._arrays())

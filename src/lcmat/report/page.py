@@ -251,6 +251,8 @@ class Contours:
         reach: both axes go from minus this to this.
         panels: title and values `[r, r]` of each, rows from bottom to top; all on one scale of colours.
         differences: likewise, on a second scale, whose middle colour is zero.
+        scale: lowest and highest value of the colours; those of the panels where None.
+        most: largest magnitude of the second scale; that of the differences where None.
     """
 
     title: str
@@ -259,6 +261,8 @@ class Contours:
     reach: float
     panels: tuple[tuple[str, Tensor], ...]
     differences: tuple[tuple[str, Tensor], ...] = ()
+    scale: tuple[float, float] | None = None
+    most: float | None = None
 
 
 @dataclass(frozen=True)

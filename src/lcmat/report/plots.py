@@ -15,7 +15,8 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 14.0, 24.0, 46.0
 _BAR_HEIGHT = 38.0
 _LETTERS = 48  # that fit side by side
 _MOST_POINTS = 200  # of a trace: more cannot be told apart
-_PANEL, _PANEL_HEIGHT = 260.0, 320.0
+_PANEL, _PANEL_HEIGHT = 266.0, 320.0
+_MARK = 20.0  # half of the longest number below a panel
 # Colours that grow from dark to light, and colours from blue over white to red: the colour-blind can tell them.
 _RISING = (
     "#440154", "#482878", "#3e4989", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#fde725",
@@ -109,9 +110,9 @@ class ContoursDrawing:
     width: float = _PANEL
     height: float = _PANEL_HEIGHT
     left: float = 36.0
-    right: float = _PANEL - 14
+    right: float = _PANEL - _MARK
     top: float = 24.0
-    bottom: float = 24.0 + _PANEL - 50
+    bottom: float = 24.0 + _PANEL - _MARK - 36
 
 
 @dataclass(frozen=True)
@@ -182,8 +183,8 @@ def draw_contours(chart: Contours) -> ContoursDrawing:
     blank = ContoursDrawing(chart, (), (), ())
     across = Scale(-chart.reach, chart.reach, blank.left, blank.right)
     up = Scale(-chart.reach, chart.reach, blank.bottom, blank.top)
-    rising = _rising_levels([values for _, values in chart.panels])
-    most = max((float(values.abs().max()) for _, values in chart.differences), default=0.0) or 1e-12
+    rising = _rising_levels(chart.scale or _range([values for _, values in chart.panels]))
+    most = chart.most or max((float(values.abs().max()) for _, values in chart.differences), default=0.0) or 1e-12
     signed = np.linspace(-most, most, len(_SIGNED) + 1)
     drawn = [_draw_panel(title, values, rising, _RISING, across, up) for title, values in chart.panels]
     drawn += [_draw_panel(title, values, signed, _SIGNED, across, up) for title, values in chart.differences]
@@ -246,10 +247,13 @@ def _svg_path(vertices: object, codes: object, across: Scale, up: Scale) -> str:
     return "".join(words)
 
 
-def _rising_levels(panels: Sequence[Tensor]) -> "np.typing.NDArray[np.float64]":
+def _range(panels: Sequence[Tensor]) -> tuple[float, float]:
+    return min(float(values.min()) for values in panels), max(float(values.max()) for values in panels)
+
+
+def _rising_levels(scale: tuple[float, float]) -> "np.typing.NDArray[np.float64]":
     """Bounds of the bands: in equal ratios where the values span a decade, else in equal steps."""
-    low = min(float(values.min()) for values in panels)
-    high = max(float(values.max()) for values in panels)
+    low, high = scale
     if high <= low:
         high = low + (abs(low) or 1.0) * 1e-6
     if low > 0 and high > 10 * low:
