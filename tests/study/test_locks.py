@@ -51,6 +51,16 @@ def test_a_lock_is_released_when_the_work_fails(tmp_path: Path) -> None:
         assert mine
 
 
+def test_an_interrupt_right_after_its_creation_leaves_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(_: threading.Thread) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupt)
+    with pytest.raises(KeyboardInterrupt), locked(tmp_path / "a"):
+        raise AssertionError("not reached")
+    assert not any(tmp_path.iterdir())
+
+
 def test_a_living_process_keeps_its_lock_and_a_killed_one_loses_it(tmp_path: Path) -> None:
     path = tmp_path / "a.lock"
     process = hold_elsewhere(path)

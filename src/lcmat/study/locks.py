@@ -10,7 +10,7 @@ import platform
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -35,35 +35,34 @@ def locked(path: Path) -> Iterator[bool]:
         True False
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    owner = _create(path)
-    if owner is None:
-        _remove_if_stale(path)
-        owner = _create(path)
-    if owner is None:
-        yield False
-        return
+    owner = {"machine": _machine(), "process": os.getpid(), "turn": time.monotonic_ns()}
     stop = threading.Event()
     beat = threading.Thread(target=_keep_fresh, args=(path, stop), daemon=True)
-    beat.start()
-    try:
-        yield True
+    try:  # from here on, as an interrupt may come right after the file is there
+        mine = _create(path, owner)
+        if not mine:
+            _remove_if_stale(path)
+            mine = _create(path, owner)
+        if mine:
+            beat.start()
+        yield mine
     finally:
         stop.set()
-        beat.join()
+        if beat.ident is not None:
+            beat.join()
         if _read_owner(path) == owner:  # it is another's where this process slept so long that it seemed dead
             path.unlink(missing_ok=True)
 
 
-def _create(path: Path) -> dict[str, Any] | None:
-    """Create the lock and return its owner; None where there is one."""
+def _create(path: Path, owner: Mapping[str, Any]) -> bool:
+    """Create the lock for its owner; whether there was none."""
     try:
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
     except FileExistsError:
-        return None
-    owner = {"machine": _machine(), "process": os.getpid(), "turn": time.monotonic_ns()}
+        return False
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         json.dump(owner, file)
-    return owner
+    return True
 
 
 def _remove_if_stale(path: Path) -> None:
