@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import groupby
 
-from lcmat.evaluation.plan import Entry
+from lcmat.evaluation.plan import Entry, first_seeds
 from lcmat.report import Block, Gallery, Pictures, Strip, Text
 from lcmat.report.pictures import first_of_class, tile_bytes
 from lcmat.report.wording import percent
@@ -52,8 +52,7 @@ def _strips(train: ImageData, entry: Entry, classes: int, most: int) -> tuple[St
 
 
 def _explanation(train: ImageData, entries: Sequence[Entry], classes: int, most: int) -> str:
-    seed = next(iter(entries[0].by_seed))
-    text = f"The subsets of training seed {seed}: every pick of a class where there are at most {most}, "
+    text = f"The subsets of training {first_seeds(entries)}: every pick of a class where there are at most {most}, "
     text += f"else the first {most} in pick order. The numbers say how many were picked."
     if classes < len(train.class_names):
         text += f" Of {len(train.class_names)} classes the first {classes} are shown."

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lcmat import runtime
 from lcmat.evaluation.gallery import PAGE_BYTES, picture_blocks
-from lcmat.evaluation.plan import FULL, Entry, class_counts
+from lcmat.evaluation.plan import FULL, Entry, class_counts, first_seeds
 from lcmat.evaluation.rows import NUMERIC, Row, texts
 from lcmat.report import Bar, Block, Bullets, Code, Curves, Facts, Forest, Page, Point, Section, Series, Table, Text
 from lcmat.report.wording import in_words, listed, percent, points, score, seconds, span
@@ -136,7 +136,7 @@ def _class_table(report: "Report", chosen: list[Entry]) -> Table:
 
 
 def _which_seed(report: "Report") -> str:
-    return f"in the subsets of training seed {next(iter(report.entries[0].by_seed))}"
+    return f"in the subsets of training {first_seeds(report.entries)}"
 
 
 def _usage(report: "Report", chosen: list[Entry], folders: Mapping[str, str | Path]) -> Iterator[Block]:

@@ -60,8 +60,11 @@ def make_plan(
     baseline: bool,
     full: bool,
     weighted: Collection[str],
+    partial: bool = False,
 ) -> tuple[Entry, ...]:
     """Check the subsets against the data, pair them with the seeds and set random sets beside them.
+
+    Where `partial` is true, each subset stands for its own seed alone, and seeds may be missing.
 
     Raises:
         ValueError: for no subsets, a subset of other data, a seed without its subset, or an unknown name in `weighted`.
@@ -75,7 +78,9 @@ def make_plan(
         if name not in subsets:
             raise ValueError(f"weighted= names {name!r}, but the subsets are {listed([repr(key) for key in subsets])}")
     entries = [
-        entry for name, given in subsets.items() for entry in _pair(name, _as_list(name, given), data, seeds, weighted)
+        entry
+        for name, given in subsets.items()
+        for entry in _pair(name, _as_list(name, given), data, seeds, weighted, partial)
     ]
     entries = _with_baselines(entries, data, seeds, add=baseline)
     if full:
@@ -91,6 +96,12 @@ def class_counts(subset: Reduced | None, data: Splits) -> tuple[int, ...]:
     return tuple(torch.bincount(labels, minlength=len(data.train.class_names)).tolist())
 
 
+def first_seeds(entries: Sequence[Entry]) -> str:
+    """Which seeds the first subsets have, in words: one for all, except in a study that is not finished."""
+    found = list(dict.fromkeys(str(next(iter(entry.by_seed))) for entry in entries))
+    return f"seed {found[0]}" if len(found) == 1 else f"seeds {listed(found)}, the first that each has"
+
+
 def _as_list(name: str, given: Reduced | Sequence[Reduced]) -> list[Reduced]:
     found = [given] if isinstance(given, Reduced) else list(given)
     for subset in found:
@@ -104,7 +115,7 @@ def _as_list(name: str, given: Reduced | Sequence[Reduced]) -> list[Reduced]:
 
 
 def _pair(
-    name: str, given: Sequence[Reduced], data: Splits, seeds: Sequence[int], weighted: Collection[str]
+    name: str, given: Sequence[Reduced], data: Splits, seeds: Sequence[int], weighted: Collection[str], partial: bool
 ) -> Iterator[Entry]:
     """One entry for each size: training seed i gets the subset of seed i, or the only one."""
     by_size: dict[int, list[Reduced]] = {}
@@ -117,8 +128,9 @@ def _pair(
             raise ValueError(f"{name!r}: {error}") from None
         by_size.setdefault(len(subset), []).append(subset)
     for size, alike in by_size.items():
-        shared = len(alike) == 1
-        by_seed = dict.fromkeys(seeds, alike[0]) if shared else _by_seed(name, size, alike, seeds)
+        shared = len(alike) == 1 and not partial
+        there = [seed for seed in seeds if not partial or any(subset.seed == seed for subset in alike)]
+        by_seed = dict.fromkeys(seeds, alike[0]) if shared else _by_seed(name, size, alike, there)
         yield Entry(
             name,
             size,

@@ -122,6 +122,7 @@ def gather(
     nets: Sequence[str],
     seeds: Sequence[int],
     weighted: Collection[str] = (),
+    partial: bool = False,
 ) -> Report:
     """The report of trainings that were done before, one by one; nothing is trained.
 
@@ -132,16 +133,18 @@ def gather(
         nets: the networks, in the order of the report.
         seeds: one run for each.
         weighted: names whose weights were used.
+        partial: whether trainings, and subsets of some seeds, may be missing; n says how many there are.
 
     Raises:
-        ValueError: when a training is missing.
+        ValueError: when a training is missing, or all of them are.
     """
-    entries = make_plan(data, subsets, seeds=seeds, baseline=False, full=False, weighted=weighted)
+    entries = make_plan(data, subsets, seeds=seeds, baseline=False, full=False, weighted=weighted, partial=partial)
     known = {(record["net"], record["seed"], record["name"], record["size"]): dict(record) for record in records}
     wanted = [(net, seed, entry.name, entry.size) for net in nets for seed in seeds for entry in entries]
-    if missing := [cell for cell in wanted if cell not in known]:
+    missing = [cell for cell in wanted if cell not in known]
+    if missing and not (partial and known):
         raise ValueError(f"expected records of {len(wanted)} trainings, {len(missing)} are missing: {missing[0]} first")
-    found = [known[cell] for cell in wanted]
+    found = [known[cell] for cell in wanted if cell in known]
     return Report(
         rows=make_rows(entries, nets, found),
         records=found,
@@ -289,7 +292,7 @@ def _notes(data: Splits, entries: Sequence[Entry], runs: int, nets: int) -> list
     unequal = [
         entry.label
         for entry in entries
-        if entry.baseline and _counts(entry, data) != _counts(compared[entry.baseline, entry.size], data)
+        if entry.baseline and _differ(entry, compared[entry.baseline, entry.size], data)
     ]
     shared = [entry.label for entry in entries if entry.shared]
     unproven = [entry.label for entry in entries if entry.given and entry.first and not entry.first.fingerprint]
@@ -313,8 +316,13 @@ def _notes(data: Splits, entries: Sequence[Entry], runs: int, nets: int) -> list
     return notes
 
 
-def _counts(entry: Entry, data: Splits) -> list[tuple[int, ...]]:
-    return [class_counts(subset, data) for subset in entry.by_seed.values()]
+def _differ(entry: Entry, other: Entry, data: Splits) -> bool:
+    """Whether the class counts of two entries differ under a seed that both have."""
+    return any(
+        class_counts(subset, data) != class_counts(other.by_seed[seed], data)
+        for seed, subset in entry.by_seed.items()
+        if seed in other.by_seed
+    )
 
 
 def _distinct(what: str, values: Sequence[Any]) -> list[Any]:

@@ -85,11 +85,12 @@ def texts(rows: Sequence[Row]) -> list[dict[str, str]]:
 
 
 def make_rows(entries: Sequence[Entry], nets: Sequence[str], records: Sequence[Mapping[str, Any]]) -> tuple[Row, ...]:
-    """The rows of all records, sorted by network, size and the order of the entries."""
+    """The rows of all records, sorted by network, size and the order of the entries; none where there is no record."""
     runs: dict[tuple[str, int, str], list[Mapping[str, Any]]] = {}
     for record in records:
         runs.setdefault((record["net"], record["size"], record["name"]), []).append(record)
-    return tuple(_make_row(entry, net, runs) for net in nets for entry in entries)
+    measured = [(entry, net) for net in nets for entry in entries if (net, entry.size, entry.name) in runs]
+    return tuple(_make_row(entry, net, runs) for entry, net in measured)
 
 
 def _make_row(entry: Entry, net: str, runs: Mapping[tuple[str, int, str], list[Mapping[str, Any]]]) -> Row:
@@ -110,10 +111,12 @@ def _make_row(entry: Entry, net: str, runs: Mapping[tuple[str, int, str], list[M
         seconds=fmean(record["seconds"]["train"] for record in own),
         test_seconds=fmean(record["seconds"]["test"] for record in own),
     )
-    if not entry.baseline:
+    other = {record["seed"]: record["accuracy"] for record in runs.get((net, entry.size, entry.baseline), ())}
+    # Every seed has both, except in a study that is not finished.
+    common = [record for record in own if record["seed"] in other]
+    if not common:
         return row
-    other = {record["seed"]: record["accuracy"] for record in runs[net, entry.size, entry.baseline]}
-    pairs = compare(accuracies, [other[record["seed"]] for record in own])
+    pairs = compare([record["accuracy"] for record in common], [other[record["seed"]] for record in common])
     return replace(
         row,
         baseline=entry.baseline,
