@@ -86,6 +86,11 @@ def peak_memory_mb() -> float:
     return peak * (1 if sys.platform == "darwin" else 1024) / 1e6
 
 
+def cores() -> int:
+    """CPU cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Let torch compute with one CPU thread inside the block.

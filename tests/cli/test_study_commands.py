@@ -80,6 +80,46 @@ def test_several_folders_become_one_page(lcmat: Lcmat, table: Path, table_run: P
     assert lcmat("report", tmp_path).status == 1
 
 
+def test_time_and_processes_can_be_limited(lcmat: Lcmat, table: Path, tmp_path: Path) -> None:
+    command = ("study", write(tmp_path), "--data", f"table={table}", "--out", tmp_path / "out")
+    outcome = lcmat(*command, "--workers", "auto", "--device", "cpu", "--minutes", 1e-9, "--json")
+    assert outcome.status == 0
+    assert outcome.json["cells"] == {"done": 0, "total": 5}
+    assert "0 of 5 cells are done; give the same command again for the rest" in outcome.err
+    assert "cell 1 of 5" not in outcome.err
+    shared = lcmat(*command, "--workers", 2)
+    assert shared.status == 0
+    assert "of 5 cells done: 2 processes" in shared.err
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--workers", "many"), "--workers takes a whole number from 1, or auto, got 'many'"),
+        (("--workers", "0"), "--workers takes a whole number from 1, or auto, got '0'"),
+        (("--minutes", "-1"), "expected minutes above 0, got -1.0"),
+    ],
+)
+def test_wrong_limits_are_wrong_use(lcmat: Lcmat, tmp_path: Path, options: tuple[str, ...], words: str) -> None:
+    outcome = lcmat("study", write(tmp_path), "--out", tmp_path / "out", *options)
+    assert outcome.status == 2
+    assert words in outcome.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_some_named_studies_cannot_be_shared(lcmat: Lcmat) -> None:
+    assert "a row of commands and no grid" in lcmat("reproduce", "continual", "--workers", 2).err
+    assert "its results, and processes" in lcmat("reproduce", "wall-clock", "--workers", 2).err
+
+
+def test_cells_that_failed_are_all_named(lcmat: Lcmat, table: Path, tmp_path: Path) -> None:
+    file = write(tmp_path, TEXT.replace("epochs = 2", "epochs = 2\nlr = 1e30"))
+    outcome = lcmat("study", file, "--data", f"table={table}", "--out", tmp_path / "out")
+    assert outcome.status == 1
+    assert "2 of 5 cells failed, 3 are done:" in outcome.err
+    assert outcome.err.count("\ntrain-table-") == 2
+
+
 @pytest.mark.slow
 def test_two_processes_share_a_study(table: Path, tmp_path: Path) -> None:
     file, out = write(tmp_path, TEXT.replace("seeds = 1", "seeds = 8")), tmp_path / "out"

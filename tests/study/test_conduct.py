@@ -64,7 +64,7 @@ def test_a_study_killed_anywhere_goes_on_without_repeating(folder: StudyFolder, 
 
 
 def test_several_share_a_folder_and_do_no_cell_twice(folder: StudyFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conducting, "WAIT_SECONDS", 0.001)
+    monkeypatch.setattr(conducting, "SHORTEST_WAIT", 0.001)
     cells, worker = make_cells(seeds=6), Counting(folder=folder)
     threads = [threading.Thread(target=conduct, args=(cells, folder, worker)) for _ in range(4)]
     for thread in threads:

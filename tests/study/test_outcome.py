@@ -10,7 +10,7 @@ from cli.commands import write_images, write_table
 from lcmat.report import Curves, Gallery, HeatMap, Stacks, Table, render
 from lcmat.study.duels import duels
 from lcmat.study.pipeline import Machine
-from lcmat.study.run_study import Asked, describe_again, run_study
+from lcmat.study.run_study import Asked, Terms, describe_again, run_study
 from lcmat.study.study_page import as_text, describe_study
 from report.html_checks import check_page
 
@@ -84,6 +84,50 @@ def test_results_page_and_text_agree_with_the_records(workplace: Path, tmp_path:
     assert "## Beside the paper" in text
     assert "| 50.0 ± 1.5 |" in text
     assert "- budget: " in text
+
+
+def remove(out: Path, cells: str) -> None:
+    found = list((out / "cells").glob(f"{cells}.json"))
+    assert found
+    for path in found:
+        path.unlink()
+
+
+def test_what_is_there_of_an_unfinished_study_is_shown_with_its_n(workplace: Path, tmp_path: Path) -> None:
+    out, asked = tmp_path / "out", ask(workplace, TEXT, workplace / "table.npz")
+    whole, _ = run_study(asked, out, Machine())
+    for gone in ("train-table-craig-0.1-*-seed-1-*", "train-table-uniform-0.2-*", "train-table-lcmat-s-rho=0-*"):
+        remove(out, gone)
+    outcome, page = run_study(asked, out, Machine(), Terms(minutes=1e-9))
+    assert (outcome.done, outcome.total) == (whole.done - 1 - 2 - 4, whole.total)
+    assert whole.groups[0].report is not None
+    assert outcome.groups[0].report is not None
+    before = {(row.name, row.size): row for row in whole.groups[0].report.rows}
+    rows = {(row.name, row.size): row for row in outcome.groups[0].report.rows}
+    assert set(before) - set(rows) == {("uniform", 12), ("lcmat-s:rho=0", 6), ("lcmat-s:rho=0", 12)}
+    assert rows["lcmat-s:rho=0.5", 6] == before["lcmat-s:rho=0.5", 6]
+    craig = rows["craig", 6]
+    assert (craig.n, craig.wins + craig.ties + craig.losses, craig.verdict) == (1, 1, "one run")
+    assert (rows["craig", 12].n, rows["craig", 12].baseline) == (2, "")
+    html = page.read_text(encoding="utf-8")
+    check_page(html)
+    assert "Not finished" in (out / "results.md").read_text(encoding="utf-8")
+    assert f"Not finished: {outcome.done} of {outcome.total} cells are done" in html
+    again, _ = run_study(asked, out, Machine())
+    assert again.groups[0].report is not None
+    assert [row.mean for row in again.groups[0].report.rows] == [row.mean for row in before.values()]
+
+
+def test_an_unfinished_study_of_choices_shows_those_that_were_made(workplace: Path, tmp_path: Path) -> None:
+    text = TEXT.replace('nets = ["mlp:width=4"]\nfull = true', "").replace('weighted = ["craig"]\n', "")
+    text = text.replace('show = ["heat map", "sensitivity"]\n', "")
+    out, asked = tmp_path / "out", ask(workplace, text, workplace / "table.npz")
+    run_study(asked, out, Machine())
+    remove(out, "choose-table-craig-*-seed-1-*")
+    outcome, page = run_study(asked, out, Machine(), Terms(minutes=1e-9))
+    found = {(entry.name, entry.size): list(entry.by_seed) for entry in outcome.groups[0].entries}
+    assert (found["craig", 6], found["uniform", 6]) == ([0], [0, 1])
+    check_page(page.read_text(encoding="utf-8"))
 
 
 def test_the_map_counts_wins_over_all_cases(workplace: Path, tmp_path: Path) -> None:

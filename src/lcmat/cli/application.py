@@ -104,6 +104,8 @@ def _fail(status: int, message: str, advice: str = "") -> int:
 
 def _explain(error: Exception) -> tuple[str, str]:
     """What went wrong and what to do, in a line each."""
+    if isinstance(error, RuntimeError) and type(error).__module__.startswith("lcmat."):  # written for users, in lines
+        return str(error), "give the same command again to try the rest once more"
     if isinstance(error, MemoryError) or "out of memory" in str(error).lower():
         return "out of memory", "give a smaller --memory, fewer samples, or a machine with more"
     if isinstance(error, OSError) and error.strerror:

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,10 +13,13 @@ from lcmat.cli import parsing
 from lcmat.cli.progress import Progress, say
 
 if TYPE_CHECKING:
-    from lcmat.study.cells import Cell
+    from lcmat.study.pipeline import Machine
     from lcmat.study.recipes import Recipe
 
 SECONDS_BETWEEN_LINES = 5.0
+
+_WORKERS = "Processes that share the study; auto takes one on a CPU and up to six on a GPU."
+_MINUTES = "Begin no further cell after so many; the same command again goes on."
 
 
 def study(
@@ -27,14 +31,16 @@ def study(
     out: Annotated[Path | None, typer.Option(help="Folder of the study; runs/NAME if not given.")] = None,
     memory: Annotated[str | None, typer.Option(help="For selections, such as 4GB.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1; a GPU if there is one.")] = None,
+    workers: Annotated[str, typer.Option(metavar="N|auto", help=_WORKERS)] = "1",
+    minutes: Annotated[float | None, typer.Option(help=_MINUTES)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print rows, times and the paper's values as JSON.")] = False,
 ) -> None:
     """Run a study: every combination of what stands in its file, each only once.
 
     The same command again goes on with what is missing, and given at the same time in several places it shares the
-    work among them.
+    work among them. So does --workers, with one command on one machine.
     """
-    _run(file, quick, data or [], out, memory, device, as_json)
+    _run(Wanted(file, quick, data or [], out, memory, device, workers, minutes, as_json))
 
 
 def reproduce(
@@ -47,6 +53,8 @@ def reproduce(
     out: Annotated[Path | None, typer.Option(help="Folder of the study; runs/NAME if not given.")] = None,
     memory: Annotated[str | None, typer.Option(help="For selections, such as 4GB.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1; a GPU if there is one.")] = None,
+    workers: Annotated[str, typer.Option(metavar="N|auto", help=_WORKERS)] = "1",
+    minutes: Annotated[float | None, typer.Option(help=_MINUTES)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print rows, times and the paper's values as JSON.")] = False,
 ) -> None:
     """Repeat a table or figure of the paper, and print our values, the paper's and the difference."""
@@ -64,27 +72,58 @@ def reproduce(
         recipe = find_recipe(name)
     folder = out or Path("runs") / (f"{name}-quick" if quick else name)
     if recipe.commands:
+        if workers not in {"1", "auto"} or minutes is not None:
+            raise parsing.WrongUseError(f"{name} is a row of commands and no grid; leave out --workers and --minutes")
         _run_commands(recipe, quick, data or [], folder, device, as_json)
         return
-    _run(recipe.file, quick, data or [], folder, memory, device, as_json)
+    _run(Wanted(recipe.file, quick, data or [], folder, memory, device, workers, minutes, as_json))
 
 
-def _run(
-    file: Path, quick: bool, data: list[str], out: Path | None, memory: str | None, device: str | None, as_json: bool
-) -> None:
+@dataclass(frozen=True)
+class Wanted:
+    """What stands on the command line of a study."""
+
+    file: Path
+    quick: bool
+    data: list[str]
+    out: Path | None
+    memory: str | None
+    device: str | None
+    workers: str
+    minutes: float | None
+    as_json: bool
+
+
+def _run(wanted: Wanted) -> None:
     from lcmat.study.pipeline import Machine
-    from lcmat.study.run_study import Asked, run_study
+    from lcmat.study.run_study import Asked, Terms, run_study
     from lcmat.study.study_page import as_text
 
     with parsing.as_wrong_use():
-        asked = Asked(file, quick, parsing.assignments("--data", data))
-        asked.read()
-        Machine(device, memory)
+        asked = Asked(wanted.file, wanted.quick, parsing.assignments("--data", wanted.data))
+        study = asked.read()
+        processes = _processes(wanted.workers, Machine(wanted.device, wanted.memory), timed=study.timed)
+        terms = Terms(_tell(processes), say, processes, wanted.minutes)
+        terms.check(study)
     with Progress() as progress:
-        machine = Machine(device, memory, progress)
-        outcome, page = run_study(asked, out or Path("runs") / file.stem, machine, _tell())
-    text = json.dumps(outcome.as_dict(), ensure_ascii=False) if as_json else f"{as_text(outcome)}\nreport: {page}"
-    typer.echo(text)
+        machine = Machine(wanted.device, wanted.memory, progress)
+        outcome, page = run_study(asked, wanted.out or Path("runs") / wanted.file.stem, machine, terms)
+    if outcome.done < outcome.total:
+        say(f"{outcome.done:,} of {outcome.total:,} cells are done; give the same command again for the rest")
+    as_json = json.dumps(outcome.as_dict(), ensure_ascii=False) if wanted.as_json else ""
+    typer.echo(as_json or f"{as_text(outcome)}\nreport: {page}")
+
+
+def _processes(text: str, machine: "Machine", *, timed: bool) -> int:
+    """How many processes are meant."""
+    from lcmat import runtime
+    from lcmat.study.crew import best_number
+
+    if text == "auto":
+        return 1 if timed else best_number(runtime.pick_device(machine.device))
+    if not text.isdecimal() or int(text) < 1:
+        raise parsing.WrongUseError(f"--workers takes a whole number from 1, or auto, got {text!r}")
+    return int(text)
 
 
 def _run_commands(recipe: "Recipe", quick: bool, data: list[str], out: Path, device: str | None, as_json: bool) -> None:
@@ -105,17 +144,18 @@ def _run_commands(recipe: "Recipe", quick: bool, data: list[str], out: Path, dev
                 raise typer.Exit(status)
 
 
-def _tell() -> Callable[[int, int, float | None, "Cell"], None]:
+def _tell(processes: int) -> Callable[[int, int, float | None, str], None]:
     """Says now and then which cell is at hand, and how long it may still take."""
     latest = -SECONDS_BETWEEN_LINES
 
-    def tell(done: int, total: int, left: float | None, cell: "Cell") -> None:
+    def tell(done: int, total: int, left: float | None, at_hand: str) -> None:
         nonlocal latest
         now = time.monotonic()
         if now - latest < SECONDS_BETWEEN_LINES:
             return
         latest = now
         time_left = "" if left is None else f", about {parsing.duration(left)} left"
-        say(f"cell {done + 1:,} of {total:,}{time_left}: {cell.key[:-13]}")
+        place = f"cell {done + 1:,} of {total:,}" if processes == 1 else f"{done:,} of {total:,} cells done"
+        say(f"{place}{time_left}: {at_hand}")
 
     return tell

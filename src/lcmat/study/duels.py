@@ -57,7 +57,8 @@ def heat_maps(groups: Sequence[Group]) -> tuple[Block, ...]:
         nets = dict.fromkeys(row.net for group in own if group.report for row in group.report.rows)
         amounts = dict.fromkeys(amount for group in own for amount in group.amounts.values())
         for net in nets:
-            found += [_heat_map(duels(own, net, amount), f"{data}, {net}, {kept(amount)} kept") for amount in amounts]
+            pairs = [(amount, duels(own, net, amount)) for amount in amounts]
+            found += [_heat_map(pair, f"{data}, {net}, {kept(amount)} kept") for amount, pair in pairs if pair]
     return tuple(found)
 
 

@@ -16,7 +16,7 @@ _LEFT_OUT = {"data", "data fingerprint", "trained on", "networks"}  # stand in t
 def as_markdown(outcome: Outcome) -> str:
     """Every result with n, spread and interval; the paper's values; how it was measured."""
     study = outcome.study
-    parts = [f"# {study.title}", study.about, *_accuracies(outcome)]
+    parts = [f"# {study.title}", study.about, *outcome.remarks, *_accuracies(outcome)]
     if outcome.times:
         table = time_table(outcome.times)
         parts += [f"## {table.caption}", _table(table.columns, table.rows)]

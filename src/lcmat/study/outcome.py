@@ -78,7 +78,19 @@ class Time:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """All results of a study."""
+    """All results of a study, or what there is of them.
+
+    Attributes:
+        study: what was asked for.
+        splits: the data sets by name.
+        groups: blocks of results.
+        times: of the choices, where they are results.
+        beside: our values and the paper's.
+        records: of all trainings.
+        done: cells that are finished.
+        total: cells in all.
+        processes: most that shared the machine while a cell was done.
+    """
 
     study: Study
     splits: Mapping[str, Splits]
@@ -86,6 +98,25 @@ class Outcome:
     times: tuple[Time, ...]
     beside: tuple[Beside, ...]
     records: tuple[Mapping[str, Any], ...]
+    done: int
+    total: int
+    processes: int = 1
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What must be known of the whole: that it is not finished, or that processes shared the machine."""
+        found = []
+        if self.done < self.total:
+            found.append(f"Not finished: {self.done:,} of {self.total:,} cells are done; n says how many runs count.")
+        if self.processes > 1:
+            found.append(f"Up to {self.processes} processes shared the machine: seconds are not those of a single one.")
+        return tuple(found)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The remarks, and what must be known to read the numbers of each block rightly."""
+        notes = [note for group in self.groups if group.report for note in group.report.notes]
+        return tuple(dict.fromkeys([*self.remarks, *notes]))
 
     def as_dict(self) -> dict[str, Any]:
         """Rows, times and the paper's values as JSON has them."""
@@ -96,7 +127,8 @@ class Outcome:
             "times": [asdict(time) for time in self.times],
             "paper": [asdict(line) for line in self.beside],
             "protocols": {group.label: group.report.protocol for group in self.groups if group.report},
-            "notes": sorted({note for group in self.groups if group.report for note in group.report.notes}),
+            "notes": sorted(self.notes),
+            "cells": {"done": self.done, "total": self.total},
         }
 
     def save(self, folder: Path) -> None:
@@ -108,8 +140,9 @@ class Outcome:
 
 
 def collect(study: Study, folder: StudyFolder, splits: Mapping[str, Splits], cells: Sequence[Cell]) -> Outcome:
-    """Read the results of all cells, which must be finished."""
-    records = [folder.result(cell.key)["record"] for cell in cells if cell.stage == "train"]
+    """Read the results of all cells that are finished."""
+    results = {cell.key: folder.result(cell.key) for cell in cells if folder.done(cell.key)}
+    records = [results[cell.key]["record"] for cell in cells if cell.stage == "train" and cell.key in results]
     groups = tuple(
         _group(study, folder, splits[data], grid, data, proxy)
         for grid in study.grids
@@ -125,7 +158,8 @@ def collect(study: Study, folder: StudyFolder, splits: Mapping[str, Splits], cel
         for row in group.report.rows
     ]
     beside = (*compare_rows(rows, paper), *compare_times([(t.data, t.amount, t.method, t) for t in times], paper))
-    return Outcome(study, splits, groups, times, beside, tuple(records))
+    processes = max((int(result.get("processes", 1)) for result in results.values()), default=1)
+    return Outcome(study, splits, groups, times, beside, tuple(records), len(results), len(cells), processes)
 
 
 def _group(study: Study, folder: StudyFolder, splits: Splits, grid: Grid, data: str, proxy: Proxy) -> Group:
@@ -137,6 +171,9 @@ def _group(study: Study, folder: StudyFolder, splits: Splits, grid: Grid, data: 
         seen: set[tuple[str, int]] = set()
         for cell in choices(study, grid, data, fingerprint, proxy, seed):
             if cell.method is None:
+                continue
+            keys.append(cell.key)
+            if not folder.done(cell.key):
                 continue
             name = cell.method.text
             for amount in cell.amounts:
@@ -151,19 +188,22 @@ def _group(study: Study, folder: StudyFolder, splits: Splits, grid: Grid, data: 
             sets.setdefault(FULL, []).append(everything(splits.train, seed))
     weighted = [name for name in study.training.weighted if name in sets]
     report = None
-    if grid.nets:
-        records = [folder.result(key)["record"] for key in dict.fromkeys(keys)]
-        report = gather(splits, sets, records, nets=grid.nets, seeds=study.seeds, weighted=weighted)
+    entries: tuple[Entry, ...] = ()
+    results = {key: folder.result(key) for key in keys if folder.done(key)}
+    partial = len(results) < len(set(keys))
+    records = [result["record"] for result in results.values() if "record" in result]
+    if records:
+        report = gather(splits, sets, records, nets=grid.nets, seeds=study.seeds, weighted=weighted, partial=partial)
         entries = report.entries
-    else:
-        entries = make_plan(splits, sets, seeds=study.seeds, baseline=False, full=False, weighted=())
+    elif sets:
+        entries = make_plan(splits, sets, seeds=study.seeds, baseline=False, full=False, weighted=(), partial=partial)
     return Group(data, proxy.describe(grid.proxies), entries, amounts, report)
 
 
 def _times(folder: StudyFolder, cells: Sequence[Cell]) -> Iterator[Time]:
     found: dict[tuple[str, str, float], list[tuple[float, float, float]]] = {}
     for cell in cells:
-        if cell.stage != "choose" or cell.method is None:
+        if cell.stage != "choose" or cell.method is None or not folder.done(cell.key):
             continue
         proxy = folder.result(cell.needs[0])["seconds"] if cell.needs else {"train": 0.0, "extract": 0.0}
         seconds = (proxy["train"], proxy["extract"], folder.result(cell.key)["seconds"]["select"])

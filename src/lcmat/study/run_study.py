@@ -1,8 +1,10 @@
 """A study from its file to its page."""
 
+import math
 import shutil
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from lcmat import files
@@ -10,8 +12,9 @@ from lcmat.data.loading import absolute
 from lcmat.evaluation.gallery import PAGE_BYTES
 from lcmat.report import Page, render
 from lcmat.study.cells import make_cells
-from lcmat.study.conduct import Tell, conduct
+from lcmat.study.conduct import CellsFailedError, Tell, conduct
 from lcmat.study.config import read_study
+from lcmat.study.crew import Crew, CrewFailedError
 from lcmat.study.design import Study
 from lcmat.study.markdown import as_markdown
 from lcmat.study.outcome import Outcome, collect
@@ -40,8 +43,39 @@ class Asked:
         return read_study(self.file, quick=self.quick)
 
 
-def run_study(asked: Asked, path: Path, machine: Machine, tell: Tell | None = None) -> tuple[Outcome, Path]:
+@dataclass(frozen=True)
+class Terms:
+    """How a study is done; nothing here decides a result.
+
+    Attributes:
+        tell: told how far it is.
+        say: told what else there is to know.
+        processes: that share the work.
+        minutes: after which no further cell is begun; None for no limit.
+    """
+
+    tell: Tell | None = None
+    say: Callable[[str], None] = lambda _: None
+    processes: int = 1
+    minutes: float | None = None
+
+    def check(self, study: Study) -> None:
+        """Refuse what cannot be, before anything is done."""
+        if self.processes < 1:
+            raise ValueError(f"expected at least 1 process, got {self.processes}")
+        if self.minutes is not None and not self.minutes > 0:
+            raise ValueError(f"expected minutes above 0, got {self.minutes}")
+        if study.timed and self.processes > 1:
+            raise ValueError(
+                f"the seconds of {study.name} are its results, and processes that share a machine slow each other "
+                f"down; expected 1 process, got {self.processes}"
+            )
+
+
+def run_study(asked: Asked, path: Path, machine: Machine, terms: Terms | None = None) -> tuple[Outcome, Path]:
     """Do what is not done yet, beside other processes at the same folder, and write results and page.
+
+    Where cells failed or the time ran out, results and page hold what is there.
 
     Returns:
         The results, and the path of the page.
@@ -49,35 +83,43 @@ def run_study(asked: Asked, path: Path, machine: Machine, tell: Tell | None = No
     Raises:
         ValueError: for a file with mistakes, a folder that holds something else, or data that cannot be read.
         CellsFailedError: when some cells failed; all others are done then.
+        CrewFailedError: when processes failed, and the others could not do all that was left.
     """
+    terms = terms or Terms()
+    until = math.inf if terms.minutes is None else time.monotonic() + 60 * terms.minutes
     study = asked.read()
+    terms.check(study)
     folder = StudyFolder.begin(path, study)
     _keep_file(asked, study, folder)
-    outcome = _work(study, folder, asked.sources or {}, machine, tell)
-    outcome.save(path)
-    files.write_text(path / "results.md", as_markdown(outcome))
-    return outcome, files.write_text(path / "report.html", render(describe_study(outcome)))
+    splits = read_sources(study, asked.sources or {})
+    cells = make_cells(study, {name: own.train.fingerprint for name, own in splits.items()})
+    processes = min(terms.processes, sum(not folder.done(cell.key) for cell in cells))
+    try:
+        if processes > 1:
+            Crew(folder, machine, processes, until).conduct(cells, terms.tell, terms.say)
+        else:
+            conduct(cells, folder, Worker(study, folder, splits, machine), terms.tell, until=until)
+    except (CellsFailedError, CrewFailedError):
+        _write(collect(study, folder, splits, cells), path)
+        raise
+    outcome = collect(study, folder, splits, cells)
+    return outcome, _write(outcome, path)
 
 
 def describe_again(path: Path, machine: Machine, page_bytes: int = PAGE_BYTES) -> Page:
     """The page of the study in a folder; cells that are missing are done."""
-    meta = files.read_json(path / "study.json")
-    try:
-        name, quick, sources = str(meta["study"]["name"]), bool(meta["quick"]), dict(meta["sources"])
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"{path / 'study.json'} does not describe a whole study: {error!r}") from None
-    study = replace(read_study(path / "study.toml", quick=quick), name=name)
-    outcome = _work(study, StudyFolder(path), sources, machine, None)
-    return describe_study(outcome, page_bytes)
-
-
-def _work(
-    study: Study, folder: StudyFolder, sources: Mapping[str, str], machine: Machine, tell: Tell | None
-) -> Outcome:
+    folder = StudyFolder(path)
+    study, sources = folder.read()
     splits = read_sources(study, sources)
     cells = make_cells(study, {name: own.train.fingerprint for name, own in splits.items()})
-    conduct(cells, folder, Worker(study, folder, splits, machine), tell)
-    return collect(study, folder, splits, cells)
+    conduct(cells, folder, Worker(study, folder, splits, machine))
+    return describe_study(collect(study, folder, splits, cells), page_bytes)
+
+
+def _write(outcome: Outcome, path: Path) -> Path:
+    outcome.save(path)
+    files.write_text(path / "results.md", as_markdown(outcome))
+    return files.write_text(path / "report.html", render(describe_study(outcome)))
 
 
 def _keep_file(asked: Asked, study: Study, folder: StudyFolder) -> None:

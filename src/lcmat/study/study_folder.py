@@ -17,12 +17,13 @@ A cell is finished when its file is there, which is written last and whole: a pr
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from lcmat import files, runtime
 from lcmat.study.cells import Cell, amount_name
+from lcmat.study.config import read_study
 from lcmat.study.design import Study
 from lcmat.study.method import Method
 from lcmat.types import Reduced, Subset, SyntheticSet
@@ -54,6 +55,19 @@ class StudyFolder:
         described = _jsonable(asdict(study))
         files.write_json(path / "study.json", {"kind": KIND, "study": described, "versions": runtime.versions()})
         return cls(path)
+
+    def read(self) -> tuple[Study, dict[str, str]]:
+        """The study that was begun here, and what stands in the place of its data sets.
+
+        Raises:
+            ValueError: when its description is damaged.
+        """
+        meta = files.read_json(self.path / "study.json")
+        try:
+            name, quick, sources = str(meta["study"]["name"]), bool(meta["quick"]), dict(meta["sources"])
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"{self.path / 'study.json'} does not describe a whole study: {error!r}") from None
+        return replace(read_study(self.path / "study.toml", quick=quick), name=name), sources
 
     def done(self, key: str) -> bool:
         """Whether a cell is finished."""

@@ -35,7 +35,7 @@ def describe_study(outcome: Outcome, page_bytes: int = PAGE_BYTES) -> Page:
         sections += [Section(f"Results: {g.label}", result_blocks(g.report)) for g in with_reports if g.report]
     if "pictures" in study.show:
         sections += list(_pictures(outcome, page_bytes))
-    sections += _closing(with_reports)
+    sections += _closing(outcome, with_reports)
     return Page(study.title, _lead(outcome, with_reports, several_proxies=several_proxies), tuple(sections))
 
 
@@ -92,6 +92,11 @@ def _spread(mean: float, sd: float | None, net: str) -> str:
 
 
 def _lead(outcome: Outcome, groups: Sequence[Group], *, several_proxies: bool) -> tuple[str, ...]:
+    unfinished = outcome.remarks[:1] if outcome.done < outcome.total else ()
+    return (*unfinished, *_findings(outcome, groups, several_proxies=several_proxies))
+
+
+def _findings(outcome: Outcome, groups: Sequence[Group], *, several_proxies: bool) -> tuple[str, ...]:
     if several_proxies or not groups or len(groups) > _SPELLED_OUT:
         count = sum(len(group.report.records) for group in groups if group.report)
         seeds = ", ".join(map(str, outcome.study.seeds))
@@ -163,11 +168,11 @@ def _pictures(outcome: Outcome, page_bytes: int) -> Iterator[Section]:
         yield Section(f"What was picked: {group.label}", blocks)
 
 
-def _closing(groups: Sequence[Group]) -> list[Section]:
+def _closing(outcome: Outcome, groups: Sequence[Group]) -> list[Section]:
     reports = [group.report for group in groups if group.report]
+    notes = [Section("Notes", (Bullets(outcome.notes),) if outcome.notes else ())]
     if not reports:
-        return []
-    notes = tuple(dict.fromkeys(note for report in reports for note in report.notes))
+        return notes
     measured: list[Block] = []
     differing = {"data", "data fingerprint", "train samples", "test samples", "trained on", "networks"}
     for report in reports:
@@ -176,7 +181,7 @@ def _closing(groups: Sequence[Group]) -> list[Section]:
         if common not in measured:
             measured.append(common)
     return [
-        Section("Notes", (Bullets(notes),) if notes else ()),
+        *notes,
         Section("How it was measured", tuple(measured)),
         Section("Versions and machine", (version_facts(reports[0]),)),
     ]

@@ -29,10 +29,13 @@ class Worker:
 
     Attributes:
         splits: the data sets by name.
+        processes: that share the machine; noted with each result, as seconds depend on it.
     """
 
-    def __init__(self, study: Study, folder: StudyFolder, splits: Mapping[str, Splits], machine: Machine) -> None:
-        self.folder, self.splits, self.machine = folder, splits, machine
+    def __init__(
+        self, study: Study, folder: StudyFolder, splits: Mapping[str, Splits], machine: Machine, processes: int = 1
+    ) -> None:
+        self.folder, self.splits, self.machine, self.processes = folder, splits, machine, processes
         self._training = study.training
         self._seen: tuple[tuple[str, str], Look] | None = None
 
@@ -42,7 +45,7 @@ class Worker:
         small = self.splits[cell.data].train.inputs[0].numel() <= SMALL
         with runtime.one_thread() if small else nullcontext():
             result = stages[cell.stage](cell)
-        return {"stage": cell.stage, "machine": runtime.machine(), **result}
+        return {"stage": cell.stage, "machine": runtime.machine(), "processes": self.processes, **result}
 
     def _train_proxy(self, cell: Cell) -> dict[str, Any]:
         look = self._look(cell, cell.key)
@@ -126,7 +129,7 @@ class Worker:
             device=self.machine.device,
         )
         [record] = report.records
-        return {"seconds": record["seconds"], "record": record}
+        return {"seconds": record["seconds"], "record": {**record, "processes": self.processes}}
 
     def _look(self, cell: Cell, key: str, statistics: str = "running") -> Look:
         """What the proxy of a cell says; that of the last cell is still in memory."""
