@@ -136,6 +136,31 @@ def test_every_method_has_a_page_with_its_options(folder: str, entry: Entry[Any,
         assert wanted in {written, f"{float(written):g}" if re.fullmatch(r"[\d.e-]+", written) else written}, option
 
 
+def test_the_tables_of_methods_say_what_the_methods_say_of_themselves() -> None:
+    page = (ROOT / "docs" / "methods" / "index.md").read_text(encoding="utf-8")
+
+    def mark(holds: bool, word: str = "yes") -> str:
+        return word if holds else ""
+
+    for entry in SELECTORS:
+        facts, link = entry.facts, f"[{entry.name}]({entry.name}.md)"
+        needs = ", ".join(facts.needs) or "nothing"
+        rows = [
+            (link, entry.summary, needs, mark(facts.weighted), mark(facts.several_points)),
+            (link, facts.cost, mark(facts.validation), mark(not facts.random), facts.reference),
+        ]
+        for row in rows:
+            assert f"| {' | '.join(row)} |\n" in page
+
+
+@pytest.mark.parametrize("entry", list(SELECTORS), ids=lambda entry: str(entry.name))
+def test_every_method_s_page_names_source_and_cost(entry: Entry[Any, Any]) -> None:
+    page = (ROOT / "docs" / "methods" / f"{entry.name}.md").read_text(encoding="utf-8")
+    assert re.search(r"\bSources?:", page)
+    assert re.search(r"\bCost\b", page)
+    assert "eights" in page, "whether it defines weights"
+
+
 def test_a_block_that_cannot_run_is_told_apart(tmp_path: Path) -> None:
     document = tmp_path / "a.md"
     document.write_text(

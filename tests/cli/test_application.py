@@ -9,6 +9,7 @@ import lcmat as library
 from cli.commands import Lcmat
 from lcmat.cli import application, parsing
 from lcmat.cli.progress import Progress
+from lcmat.selection import SELECTORS
 
 
 def test_version_from_a_source_tree_that_is_not_installed(tmp_path: Path) -> None:
@@ -43,6 +44,18 @@ def test_list_names_methods_networks_and_sources(lcmat: Lcmat) -> None:
     for name in [*library.selectors(), *library.nets(), *library.sources()]:
         assert f"  {name} " in outcome.out
     assert "rho=0.1" in outcome.out
+
+
+def test_list_says_of_each_method_what_it_needs_and_costs_and_where_it_is_from(lcmat: Lcmat) -> None:
+    lines = lcmat("list").out.splitlines()
+    for entry in SELECTORS:
+        start = next(place for place, line in enumerate(lines) if line.startswith(f"  {entry.name} "))
+        needs, cost, reference = (line.strip() for line in lines[start + 1 : start + 4])
+        assert needs.startswith(f"needs {', '.join(entry.facts.needs) or 'nothing'}")
+        assert ("; weights;" in needs) == entry.facts.weighted
+        assert needs.endswith("drawn by the seed" if entry.facts.random else "deterministic but for ties")
+        assert ("and validation, where given" in needs) == (entry.name in {"gradmatch", "glister"})
+        assert (cost, reference) == (f"cost: {entry.facts.cost}", f"source: {entry.facts.reference}")
 
 
 def test_unknown_commands_are_wrong_use(lcmat: Lcmat) -> None:

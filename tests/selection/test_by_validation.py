@@ -85,6 +85,16 @@ def test_the_training_set_serves_without_validation_signals() -> None:
     alone = lcmat.select(signals, "glister", count=9)
     itself = lcmat.select(replace(signals, validation=signals), "glister", count=9)
     assert list(alone) == list(itself)
+    assert alone.notes == ("glister without validation signals uses the training set",)
+    assert itself.notes == ()
+
+
+def test_a_class_without_validation_samples_is_said_to_be_judged_by_its_own() -> None:
+    signals, _ = _split(n=60, held=30)
+    assert signals.validation is not None
+    lacking = signals.validation.take((signals.validation.need("labels") != 2).nonzero().flatten())
+    subset = lcmat.select(replace(signals, validation=lacking), "glister", count=12)
+    assert subset.notes == ("glister judges by their own samples the classes that the validation signals lack",)
 
 
 def test_in_the_class_loop_a_class_is_judged_by_its_own_validation_samples() -> None:

@@ -27,6 +27,7 @@ LARGE_SHARE = 0.3  # above this, no method was found to beat a random draw by mo
         weighted=True,
         prefix=False,
         several_points=True,
+        random=True,
         regression=True,
     ),
 )

@@ -25,6 +25,7 @@ from lcmat.types import Picks, Signals
         "k rows of n inner products do not fit",
         weighted=True,
         regression=True,
+        validation=True,
     ),
 )
 def gradmatch(

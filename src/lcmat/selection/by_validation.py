@@ -24,6 +24,7 @@ from lcmat.types import Picks, Signals
         cost="O(k (n + v) C d) time for v validation samples, O((n + v) (C + d)) memory",
         prefix=False,
         regression=True,
+        validation=True,
     ),
 )
 def glister(
@@ -60,6 +61,9 @@ def glister(
     head = factors(signals)
     picker = Picker(Ties(signals.n, generator, head.inputs.device), given)
     validation = held_out(signals)
+    note = "" if validation is not signals else "glister without validation signals uses the training set"
+    if note and signals.validation is not None:
+        note = "glister judges by their own samples the classes that the validation signals lack"
     judge = factors(validation)
     length = rate / count
     logits = validation.need("logits").double()
@@ -73,4 +77,4 @@ def glister(
             inputs, residuals = head.inputs.index_select(0, pick)[0], head.residuals.index_select(0, pick)
             logits = logits - length * ((judge.inputs @ inputs).double()[:, None] * residuals.double())
             judge = replace(judge, residuals=validation.residuals_at(logits).to(judge.inputs.dtype))
-    return Picks(order, gains)
+    return Picks(order, gains, note=note)

@@ -32,9 +32,10 @@ class SelectorFacts:
         weighted: whether it defines weights; else they are all n/k.
         prefix: whether the first j of k picks are the picks for j.
         several_points: whether it works with the Signals of several parameter points.
-        random: whether the seed decides more than ties.
+        random: whether the seed decides more than ties, which it always does.
         regression: whether it works with real-valued labels.
         score: whether it keeps the samples of highest score, which are its gains.
+        validation: whether it looks at validation Signals where they are given.
     """
 
     needs: tuple[str, ...]
@@ -46,6 +47,23 @@ class SelectorFacts:
     random: bool = False
     regression: bool = False
     score: bool = False
+    validation: bool = False
+
+    def describe(self) -> tuple[str, str, str]:
+        """What it needs and gives, its cost, and where it is defined: a line each.
+
+        Example:
+            >>> facts = SelectorFacts(needs=("logits",), reference="Shannon, 1948", cost="O(n C) time")
+            >>> facts.describe()[0]
+            'needs logits; no weights; deterministic but for ties'
+        """
+        needs = ", ".join(self.needs) or "nothing"
+        traits = [
+            f"needs {needs}{' (and validation, where given)' if self.validation else ''}",
+            "weights" if self.weighted else "no weights",
+            "drawn by the seed" if self.random else "deterministic but for ties",
+        ]
+        return "; ".join(traits), f"cost: {self.cost}", f"source: {self.reference}"
 
 
 SELECTORS: Registry[Callable[..., Picks], SelectorFacts] = Registry("method", reserved=RESERVED)

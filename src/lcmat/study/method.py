@@ -13,7 +13,6 @@ from lcmat.signals import STATISTICS
 from lcmat.study import values
 from lcmat.study.settings import try_options
 
-VALIDATED = ("gradmatch", "glister")  # methods that look at validation Signals where they are given
 POINTS = ("last", "all")  # which of the proxy's points a method looks at, where it could look at several
 
 
@@ -77,7 +76,7 @@ def read_method(value: Any) -> Method:
         hint = f"did you mean {' or '.join(near)}? " if near else ""
         raise ValueError(f"unknown method {name!r}; {hint}valid: {', '.join(names)}")
     share = 0.0
-    if name in VALIDATED and "validation" in given:
+    if name in SELECTORS and SELECTORS.find(name).facts.validation and "validation" in given:
         share = values.share(float(given.pop("validation")))
     all_points = False
     if name in SELECTORS and SELECTORS.find(name).facts.several_points and "points" in given:
