@@ -2,9 +2,12 @@
 
 import pytest
 
+from lcmat import dynamic
+from lcmat.condensation import CONDENSERS
 from lcmat.report import Bar, Curves, Forest, Point, Series
 from lcmat.report.charts import draw_curves, draw_forest, marker
-from lcmat.report.colours import looks
+from lcmat.report.colours import SHAPES, looks
+from lcmat.selection import SELECTORS
 
 
 def curves(*fractions: float, level: Point | None = None) -> Curves:
@@ -74,14 +77,37 @@ def test_long_names_are_cut_beside_their_values() -> None:
     assert len(drawing.bars[0].name) + len(drawing.bars[0].text) <= 48
 
 
-def test_methods_look_the_same_on_every_page_and_different_from_each_other() -> None:
-    known = ["lcmat-s", "craig", "herding", "k-center", "gradmatch", "glister", "adacore", "grand", "forgetting"]
-    together = looks([*known, "my own", "uniform"])
+METHODS = list(dict.fromkeys(entry.name for kind in (SELECTORS, CONDENSERS, dynamic.BASELINES) for entry in kind))
+
+
+def test_every_method_has_a_look_of_its_own_on_every_page() -> None:
+    together = looks([*METHODS, "full"])
     assert len(set(together.values())) == len(together)
-    assert all(looks([name])[name] == together[name] for name in known)
+    assert all(looks([name])[name] == looks(["mine", name])[name] == together[name] for name in METHODS)
+    assert all(together[name].colour == 0 for name in ("uniform", "random", "full"))
     assert looks(["uniform (classes as a)"])["uniform (classes as a)"] == together["uniform"]
 
 
+def test_a_variant_has_its_methods_look_unless_another_has_it_on_this_page() -> None:
+    own = looks(["dm"])["dm"]
+    assert looks(["dm:real_batch=16"])["dm:real_batch=16"] == looks(["static:dm"])["static:dm"] == own
+    several = looks(["dm:real_batch=16", "dm:real_batch=32", "dm, R = 5", "dm"])
+    assert several["dm"] == own
+    assert len({look.colour for look in several.values()}) == 4
+
+
+def test_names_of_ones_own_differ_in_colour_while_there_are_colours() -> None:
+    seven = looks([f"my own {place}" for place in range(7)])
+    assert len({look.colour for look in seven.values()}) == 7
+    many = looks([f"my own {place}" for place in range(35)])
+    assert len(set(many.values())) == 35
+    assert looks([f"my own {place}" for place in range(40)])  # more than there are looks
+
+
+def test_markers_are_told_apart() -> None:
+    assert len({marker(shape, 0, 0) for shape in SHAPES}) == len(SHAPES)
+
+
 def test_an_unknown_shape_is_refused() -> None:
-    with pytest.raises(ValueError, match="expected circle, square, diamond or triangle, got 'star'"):
+    with pytest.raises(ValueError, match="expected one of circle, square, diamond, triangle, wedge, got 'star'"):
         marker("star", 0, 0)

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lcmat.report.colours import Look, looks
+from lcmat.report.colours import SHAPES, Look, looks
 from lcmat.report.page import Curves, Forest, Point, Series
 
 WIDTH = 400.0
@@ -170,7 +170,9 @@ def marker(shape: str, x: float, y: float, radius: float = _MARKER) -> str:
         return f"M{x:g},{y - 1.3 * r:g}l{1.3 * r:g},{1.3 * r:g}l{-1.3 * r:g},{1.3 * r:g}l{-1.3 * r:g},{-1.3 * r:g}z"
     if shape == "triangle":
         return f"M{x:g},{y - 1.2 * r:g}l{1.2 * r:g},{2.1 * r:g}h{-2.4 * r:g}z"
-    raise ValueError(f"expected circle, square, diamond or triangle, got {shape!r}")
+    if shape == "wedge":
+        return f"M{x:g},{y + 1.2 * r:g}l{1.2 * r:g},{-2.1 * r:g}h{-2.4 * r:g}z"
+    raise ValueError(f"expected one of {', '.join(SHAPES)}, got {shape!r}")
 
 
 def _draw_line(series: Series, look: Look, across: _Axis, up: _Axis, shift: float) -> Line:

@@ -1,10 +1,12 @@
 """One look for each method, the same on every page: a colour that the colour-blind can tell, and a shape of marker."""
 
+import hashlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 COLOURS = 8
-SHAPES = ("circle", "square", "diamond", "triangle")
+SHAPES = ("circle", "square", "diamond", "triangle", "wedge")
 
 # The order decides the look; a new method goes to the end, so that old pages and new ones agree.
 _KNOWN = (
@@ -22,7 +24,25 @@ _KNOWN = (
     "margin",
     "contextual-diversity",
     "el2n",
+    "lcmat-c",
+    "dm",
+    "dsa",
+    "dc",
+    "kip",
+    "infobatch",
+    "auto",
+    "facility-location",
+    "graph-cut",
+    "log-determinant",
+    "prototypes",
+    "ccs",
+    "moderate",
+    "cal",
+    "dual",
 )
+# Baselines and references: without a colour of their own.
+_NEUTRAL = {"uniform": "circle", "random": "square", "full": "diamond"}
+_METHOD = re.compile(r"(?:static:)?([\w-]+)(?=$|[:,(]| \()")
 
 
 @dataclass(frozen=True)
@@ -33,21 +53,48 @@ class Look:
     shape: str
 
 
+_LOOKS = tuple(Look(1 + place % (COLOURS - 1), shape) for shape in SHAPES for place in range(COLOURS - 1))
+
+
 def looks(names: Iterable[str]) -> dict[str, Look]:
-    """A look for each name: known methods have their own, others the first that is free on this page.
+    """A look for each name: a method's own, on every page the same.
+
+    Of several variants of a method on one page, such as 'lcmat-s:rho=0.5' beside 'lcmat-s', the plain one or the first
+    has it. The others, and names that lcmat does not know, get a colour that no other has here, as long as there is
+    one; where the search begins is decided by their letters, so that it seldom differs from page to page.
 
     Example:
         >>> looks(["uniform", "lcmat-s", "my method"])["lcmat-s"] == looks(["lcmat-s", "craig"])["lcmat-s"]
         True
     """
-    found: dict[str, Look] = {}
     names = list(dict.fromkeys(names))
-    taken = {_KNOWN.index(name) for name in names if name in _KNOWN}
-    free = (place for place in range(len(_KNOWN) + len(names)) if place not in taken)
+    found: dict[str, Look] = {}
+    for name in sorted(names, key=lambda name: method_of(name) != name):
+        method = method_of(name)
+        own = Look(0, _NEUTRAL[method]) if method in _NEUTRAL else _LOOKS[_KNOWN.index(method)] if method else None
+        if own and (own.colour == 0 or own not in found.values()):
+            found[name] = own
     for name in names:
-        if name.startswith("uniform"):
-            found[name] = Look(0, "circle")
-        else:
-            place = _KNOWN.index(name) if name in _KNOWN else next(free)
-            found[name] = Look(1 + place % (COLOURS - 1), SHAPES[place // (COLOURS - 1) % len(SHAPES)])
-    return found
+        if name not in found:
+            found[name] = _free(name, set(found.values()))
+    return {name: found[name] for name in names}
+
+
+def method_of(name: str) -> str:
+    """The method that a name on a page stands for; empty where it stands for none that has a look of its own.
+
+    Example:
+        >>> method_of("lcmat-s:rho=0.5"), method_of("static:craig"), method_of("mine")
+        ('lcmat-s', 'craig', '')
+    """
+    found = _METHOD.match(name)
+    return found[1] if found and (found[1] in _KNOWN or found[1] in _NEUTRAL) else ""
+
+
+def _free(name: str, taken: set[Look]) -> Look:
+    """A look for a name without one of its own: in a colour that nobody has, or else at least one that nobody has."""
+    first = int(hashlib.sha256(name.encode()).hexdigest(), 16) % len(_LOOKS)
+    around = [*_LOOKS[first:], *_LOOKS[:first]]
+    colours = {look.colour for look in taken}
+    unseen = [look for look in around if look.colour not in colours] or [look for look in around if look not in taken]
+    return (unseen or around)[0]

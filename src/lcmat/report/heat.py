@@ -7,7 +7,7 @@ from lcmat.report.page import HeatMap
 _CELL_WIDTH, _CELL_HEIGHT = 58.0, 38.0
 _LABEL_WIDTH, _HEAD_HEIGHT = 150.0, 92.0
 _LETTERS = 20
-_STRONGEST = 0.6  # of the colour, so that the words in a cell stay readable
+STRONGEST = 0.55  # of the colour, so that the words in a cell stay readable
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def draw_heat(chart: HeatMap) -> HeatDrawing:
             _LABEL_WIDTH + _CELL_WIDTH * column,
             _HEAD_HEIGHT + _CELL_HEIGHT * row,
             1 if value >= 0 else 2,
-            round(_STRONGEST * abs(value) / largest, 3),
+            round(STRONGEST * abs(value) / largest, 3),
             *chart.texts[row][column],
         )
         for row, line in enumerate(chart.values)
