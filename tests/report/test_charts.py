@@ -25,6 +25,19 @@ def test_higher_accuracies_are_drawn_higher_and_larger_fractions_further_right()
         assert mark.high < mark.y < mark.low
 
 
+def test_a_band_joins_the_ends_of_all_intervals() -> None:
+    line = draw_curves(curves(1, 2)).lines[0]
+    first, last = line.marks
+    ends = [(first.x, first.high), (last.x, last.high), (last.x, last.low), (first.x, first.low)]
+    assert line.band == "M" + "L".join(f"{x:g},{y:g}" for x, y in ends) + "z"
+
+
+def test_without_two_intervals_there_is_no_band() -> None:
+    assert not draw_curves(curves(1)).lines[0].band
+    points = (Point(1, 50, 40, 60), Point(2, 60))
+    assert not draw_curves(Curves("t", "s", "x", "y", (Series("craig", points),))).lines[0].band
+
+
 @pytest.mark.parametrize(("fractions", "log"), [((1, 2, 5), False), ((0.1, 1, 10), True)])
 def test_the_axis_is_logarithmic_when_it_spans_a_decade(fractions: tuple[float, ...], log: bool) -> None:
     at = [tick.at for tick in draw_curves(curves(*fractions)).x_ticks]

@@ -72,6 +72,19 @@ def test_a_section_without_content_is_left_out() -> None:
     assert "empty" not in Reader(render(page_of("x"))).inside("h2")
 
 
+def test_no_line_ends_between_a_number_and_its_unit() -> None:
+    table = Table("digits, 5 % kept", ("a",), (("b",),))
+    assert Reader(render(Page("x", (), (Section("y", (table,)),)))).inside("figcaption") == ["digits, 5\u00a0% kept"]
+
+
+def test_bands_lie_behind_all_lines() -> None:
+    points = (Point(1.0, 50.0, 45.0, 55.0), Point(20.0, 60.0, 50.0, 70.0))
+    curves = Curves("t", "s", "x", "y", (Series("craig", points), Series("herding", points)))
+    html = render(Page("x", (), (Section("y", (curves,)),)))
+    assert html.count('class="area c') == 2
+    assert html.rindex('class="area c') < html.index('class="line')
+
+
 def test_the_policy_forbids_every_request() -> None:
     policy = next(a["content"] for a in check_page(render(page_of("x"))).all("meta") if "http-equiv" in a)
     rules = str(policy).split("; ")

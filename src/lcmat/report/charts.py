@@ -42,12 +42,13 @@ class Mark:
 
 @dataclass(frozen=True)
 class Line:
-    """A drawn series."""
+    """A drawn series; its band joins the intervals and is empty where there are none to join."""
 
     name: str
     look: Look
     dashed: bool
     path: str
+    band: str
     marks: tuple[Mark, ...]
 
 
@@ -181,7 +182,16 @@ def _draw_line(series: Series, look: Look, across: _Axis, up: _Axis, shift: floa
         x, y = round(across(point.x) + shift, 1), up(point.y)
         marks.append(Mark(x, y, _or_none(up, point.low), _or_none(up, point.high), marker(look.shape, x, y)))
     path = "M" + "L".join(f"{mark.x:g},{mark.y:g}" for mark in marks)
-    return Line(series.name, look, series.dashed, path, tuple(marks))
+    return Line(series.name, look, series.dashed, path, _band(marks), tuple(marks))
+
+
+def _band(marks: Sequence[Mark]) -> str:
+    """The outline of all intervals: along their upper ends, and back along the lower ones."""
+    known = [mark for mark in marks if mark.low is not None and mark.high is not None]
+    if len(known) < max(2, len(marks)):
+        return ""
+    there, back = [f"{mark.x:g},{mark.high:g}" for mark in known], [f"{mark.x:g},{mark.low:g}" for mark in known]
+    return f"M{'L'.join([*there, *reversed(back)])}z"
 
 
 def _draw_level(level: Point | None, up: _Axis) -> Mark | None:
