@@ -88,6 +88,17 @@ def test_links_lead_somewhere(document: Path) -> None:
     assert not missing
 
 
+@pytest.mark.parametrize("document", [d for d in DOCUMENTS if d.parent != ROOT], ids=name)
+def test_links_out_of_the_site_lead_to_what_it_makes_pages_of(document: Path) -> None:
+    links = re.findall(r"\]\(([^)\s#]+)", document.read_text(encoding="utf-8"))
+    outside = [
+        target.relative_to(ROOT).as_posix()
+        for target in ((document.parent / link).resolve() for link in links if "://" not in link)
+        if not target.is_relative_to(ROOT / "docs")
+    ]
+    assert all(re.fullmatch(r"(examples|recipes)(/[\w-]+\.(py|toml))?", target) for target in outside), outside
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=name)
 def test_examples_run(example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -113,7 +124,7 @@ def navigation() -> list[str]:
 
 def test_the_navigation_leads_to_every_page() -> None:
     pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
-    made = {"contributing.md", "changelog.md", "examples/index.md", *(f"examples/{path.stem}.md" for path in EXAMPLES)}
+    made = {"contributing.md", "changelog.md", "examples/index.md", "recipes/index.md"}
     assert sorted(navigation()) == sorted(pages | made)
 
 
