@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 _LOG = logging.getLogger("mkdocs.hooks.lcmat")
 _INTRODUCTIONS = {
     "examples": "Each of them runs as it is; the tests run all of them.",
-    "recipes": "`lcmat reproduce NAME` runs a study, and with `--quick` its small form; `lcmat reproduce --list` names them.",
+    "recipes": "`lcmat reproduce NAME` runs a study, with `--quick` its small form.",
 }
 _SHOWN = re.compile(r"\]\((?:\.\./)+(?P<folder>examples|recipes)(?:/(?P<name>[\w.-]+))?\)")
 _FETCHED = re.compile(r'<(?:script|link|img|iframe|source)\b[^>]*\s(?:src|href)="(?:https?:)?//[^"]*"')
