@@ -107,7 +107,7 @@ def plain_greedy(distances: Tensor, count: int) -> tuple[list[int], list[float]]
 
 
 def class_gradients(net: torch.nn.Module, weights: list[Tensor], inputs: Tensor, targets: Tensor) -> list[Tensor]:
-    """Class by class, the gradient of the mean loss in each weight, `[K, out, in]`.
+    """Class by class, the gradient of the mean loss in each weight, `[K, out, in]`, which can be differentiated.
 
     Args:
         net: any network.
@@ -118,7 +118,7 @@ def class_gradients(net: torch.nn.Module, weights: list[Tensor], inputs: Tensor,
     rows = []
     for own, wanted in zip(inputs, targets, strict=True):
         loss = torch.nn.functional.cross_entropy(net(own), wanted)
-        rows.append([gradient.flatten(1) for gradient in torch.autograd.grad(loss, weights)])
+        rows.append([gradient.flatten(1) for gradient in torch.autograd.grad(loss, weights, create_graph=True)])
     return [torch.stack(column) for column in zip(*rows, strict=True)]
 
 

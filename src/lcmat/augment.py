@@ -104,28 +104,33 @@ def draw(
     return Draw(tuple(operations), numbers, chosen)
 
 
-def cutmix(images: Tensor, targets: Tensor, *, probability: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def cutmix(
+    images: Tensor, targets: Tensor, *, probability: float, generator: torch.Generator, batches: int = 1
+) -> tuple[Tensor, Tensor]:
     """A box of each image replaced by that of another one, with labels mixed by area: Yun et al., ICCV 2019.
 
     Args:
         images: `[n, channels, height, width]`.
         targets: distributions over the classes, `[n, C]`.
-        probability: that the batch is mixed at all; the box is the same for all its images.
+        probability: that a batch is mixed at all; the box is the same for all its images.
         generator: on the images' device.
+        batches: of the same size, standing one behind the other; each is mixed in itself.
 
     Returns:
         Images and targets of the same shapes.
     """
-    n, _, height, width = images.shape
-    device = images.device
-    numbers = torch.rand(4, generator=generator, device=device)
-    partners = torch.rand(n, generator=generator, device=device).argsort()
+    height, width = images.shape[2:]
+    device, each = images.device, len(images) // batches
+    numbers = torch.rand(batches, 4, generator=generator, device=device)
+    partners = torch.rand(batches, each, generator=generator, device=device).argsort(1)
+    partners = (partners + torch.arange(0, len(images), each, device=device)[:, None]).flatten()
     # λ is uniform, which is Beta(1, 1); a batch that is not mixed gets an empty box.
-    side = (numbers[0].sqrt() / 2).where(numbers[1] < probability, torch.zeros_like(numbers[0]))
-    rows = (torch.arange(height, device=device) + 0.5) / height - numbers[2]
-    columns = (torch.arange(width, device=device) + 0.5) / width - numbers[3]
-    box = (rows.abs() < side)[:, None] & (columns.abs() < side)
-    share = box.to(targets.dtype).mean()
+    side = torch.where(numbers[:, 1] < probability, numbers[:, 0].sqrt() / 2, 0)[:, None]
+    rows = (torch.arange(height, device=device) + 0.5) / height - numbers[:, 2:3]
+    columns = (torch.arange(width, device=device) + 0.5) / width - numbers[:, 3:4]
+    box = (rows.abs() < side)[:, :, None] & (columns.abs() < side)[:, None]
+    box = box.repeat_interleave(each, 0)[:, None]
+    share = box.to(targets.dtype).mean((1, 2, 3))[:, None]
     mixed = torch.where(box, images[partners], images)
     return mixed, targets * (1 - share) + targets[partners] * share
 

@@ -10,7 +10,8 @@ from torch.nn import functional
 
 from lcmat import networks
 from lcmat.condensation import kernels, objectives
-from lcmat.condensation.views import View, matched_layers, view_features, view_gradients
+from lcmat.condensation.follower import lightened
+from lcmat.condensation.views import View, along, matched_layers, slope, view_features, view_gradients
 from lcmat.linear_head import gradient_variances
 from lcmat.seeding import generator
 from samples import digits_like
@@ -40,9 +41,8 @@ def network() -> nn.Module:
     return net
 
 
-def look(net: nn.Module, inputs: Tensor, targets: Tensor, *, differentiable: bool = False) -> View:
-    layers = matched_layers(net, head=True)
-    return view_gradients(net, layers, inputs, targets, differentiable=differentiable, precision="float32")
+def look(net: nn.Module, inputs: Tensor, targets: Tensor) -> View:
+    return view_gradients(net, matched_layers(net, head=True), inputs, targets)
 
 
 @pytest.mark.parametrize("name", BY_GRADIENT)
@@ -57,21 +57,30 @@ def test_zero_where_synthetic_samples_are_the_real_ones(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BY_GRADIENT)
-def test_derivatives_are_finite_differences(name: str) -> None:
+@pytest.mark.parametrize("light", [False, True])
+def test_derivatives_are_finite_differences(name: str, light: bool) -> None:
     net, real = network(), samples(5, 0)
+    net = lightened(net) if light else net
     first = look(net, *real)
     start, targets = samples(2, 1)
-
-    def value(inputs: Tensor) -> Tensor:
-        return BY_GRADIENT[name](first, look(net, inputs, targets, differentiable=True)).sum()
-
-    check_derivative(value, start)
+    objective = partial(BY_GRADIENT[name], first)
+    value, direction = slope(objective, look(net, start, targets))
+    torch.testing.assert_close(value, objective(look(net, start, targets)).sum())
+    point = start.clone().requires_grad_()
+    change = along(net, matched_layers(net, head=True), point, targets, direction)
+    [gradient] = torch.autograd.grad(change, point)
+    check_gradient(lambda inputs: objective(look(net, inputs, targets)).sum(), start, gradient)
 
 
 def check_derivative(value: Callable[[Tensor], Tensor], start: Tensor) -> None:
-    """Directional derivatives against central differences."""
+    """Directional derivatives by automatic differentiation against central differences."""
     point = start.clone().requires_grad_()
     [gradient] = torch.autograd.grad(value(point), point)
+    check_gradient(value, start, gradient)
+
+
+def check_gradient(value: Callable[[Tensor], Tensor], start: Tensor, gradient: Tensor) -> None:
+    """Directional derivatives against central differences."""
     for seed in range(3):
         direction = torch.randn(start.shape, generator=generator(seed, "direction"), dtype=torch.float64)
         step = 1e-5
@@ -84,7 +93,7 @@ def test_mean_features_match_their_definition_and_differences() -> None:
     start, own = samples(2, 1)
 
     def view(inputs: Tensor, targets: Tensor) -> View:
-        return view_features(net, inputs, targets, differentiable=True, precision="float32")
+        return view_features(net, inputs, targets)
 
     first = view(real, targets)
     means = [[net.get_submodule("body")(part).mean(0) for part in inputs] for inputs in (real, start)]

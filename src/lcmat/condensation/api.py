@@ -72,7 +72,9 @@ def condense(
         seed: of everything random; the same call gives the same set on the CPU.
         checkpoint: a folder; the same call goes on from there, and one with more steps continues a finished one.
         device: None takes the first CUDA device, else the CPU.
-        precision: 'auto' (float32 on the CPU, TF32 on CUDA), 'float32', 'tf32' or 'bf16'.
+        precision: 'auto' (float32 on the CPU, bf16 on CUDA), 'float32', 'tf32' or 'bf16'. With 'bf16' real samples are
+            looked at and networks trained in bfloat16; what synthetic samples are learned from stays in float32, with
+            products in TF32 on CUDA.
         graph: on CUDA, whether whole steps are captured as CUDA graphs.
         progress: called with (steps done, steps in all, mean loss of the last block of steps).
         watch: called with (steps done, the set as it is) every `watch_every` steps, for a look or a quick evaluation.
@@ -111,7 +113,7 @@ def condense(
     if steps < 1 or watch_every < 1:
         raise ValueError(f"expected steps and watch_every of at least 1, got {steps} and {watch_every}")
     place = runtime.pick_device(device)
-    resolved = number_formats.resolve(precision, place, on_cuda="tf32")
+    resolved = number_formats.resolve(precision, place)
     with (
         number_formats.float32_products(resolved, place),
         torch.cuda.device(place) if place.type == "cuda" else nullcontext(),

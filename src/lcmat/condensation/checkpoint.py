@@ -73,7 +73,7 @@ class Checkpoint:
                 elif kind == "optimiser":
                     place, _, entry = name.partition("/")
                     loop.optimiser.state[loop.learned[int(place)]][entry] = _like(value, entry, loop)
-            loop.networks_drawn = int(meta["networks_drawn"])
+            loop.follower.drawn = int(meta["networks_drawn"])
             return Progress(int(meta["step"]), float(meta["seconds"]), [float(loss) for loss in meta["losses"]])
         except (KeyError, TypeError) as error:
             raise ValueError(f"{self._folder} does not hold a whole checkpoint of a condensation: {error}") from None
@@ -92,7 +92,7 @@ class Checkpoint:
             "step": progress.step,
             "seconds": progress.seconds,
             "losses": progress.losses,
-            "networks_drawn": loop.networks_drawn,
+            "networks_drawn": loop.follower.drawn,
             "config": self._config,
         }
         files.save_artifact(self._folder, NAME, meta, tensors)

@@ -1,17 +1,18 @@
 """The one loop of condensation: draw, look with a network, compare, move the samples, train the network."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
-from lcmat import augment, networks, seeding
+from lcmat import augment, seeding
 from lcmat.condensation import views
+from lcmat.condensation.follower import Follower
 from lcmat.condensation.plan import Plan
 from lcmat.condensation.samples import RealSamples, first_samples, pixel_bounds
 from lcmat.condensation.views import View
-from lcmat.training import precision as number_formats
 from lcmat.training.step import GraphStep
 from lcmat.types import Data, ImageData
 from lcmat.types.formation import decode
@@ -22,6 +23,8 @@ SHORTEST_BLOCK = 20
 _FIRST_MARK = 5.0
 # Synthetic samples that one training step of a network takes at most, as in the code of DC.
 _LARGEST_SYNTHETIC_BATCH = 256
+# Samples that are drawn and augmented at once, for several training steps of a network.
+_PREPARED = 2048
 
 
 class Loop:
@@ -31,7 +34,7 @@ class Loop:
         stored: the synthetic samples, normalised, `[K, per_class, ...]`.
         marks: logarithms of learned labels, `[K, per_class·f², C]`, or None.
         optimiser: of both.
-        networks_drawn: how many networks there have been.
+        follower: the network that looks at the samples.
         generators: of everything random in a step, on the device.
     """
 
@@ -58,20 +61,13 @@ class Loop:
         self.generators = {
             name: seeding.generator(plan.seed, "condensation", name, device=device) for name in ("matching", "training")
         }
-        self.networks_drawn = 0
-        self.net = networks.build(plan.net, data, seed=seeding.derive(plan.seed, "condensation", "network", 0))
-        self.net.to(device).train()
-        self.layers = []
+        self.follower = Follower(data, plan, device, precision=precision)
+        self.layers: dict[nn.Module, list[nn.Module]] = {}
         if self.recipe.looks_at == "gradients" and self.recipe.objective is not None:
-            self.layers = views.matched_layers(self.net, head=self.recipe.match_head)
-        self.network_optimiser = torch.optim.SGD(
-            self.net.parameters(),
-            lr=self.recipe.network_lr,
-            momentum=self.recipe.network_momentum,
-            weight_decay=self.recipe.network_decay,
-        )
+            for net in (self.follower.net, self.follower.quick):
+                self.layers[net] = views.matched_layers(net, head=self.recipe.match_head)
         self.match_step: Callable[[int], Tensor] = lambda _: self.match()
-        self.train_step: Callable[[int], Tensor] = lambda _: self.train_network()
+        self.train_step: Callable[[int], Tensor] = lambda _: self.train()
         # The factorisation of a kernel may wait for the device, and has few launches to save.
         if graph and device.type == "cuda" and self.recipe.looks_at != "inputs":
             self.match_step = GraphStep(self.match_step, [self.generators["matching"]])
@@ -87,21 +83,12 @@ class Loop:
         for index in range(steps):
             place = index % self.recipe.period
             if place == 0 and self.recipe.looks_at != "inputs":
-                self.renew()
+                self.follower.renew()
             yield self.match_step(0)
             # A network that is about to be replaced needs no training.
             if self.recipe.follow and self.recipe.network_steps and place < self.recipe.period - 1:
                 self.train_step(0)
         self.clamp()
-
-    def renew(self) -> None:
-        """Draw the network's weights anew, in place, so that a captured graph finds them."""
-        seed = seeding.derive(self.plan.seed, "condensation", "network", self.networks_drawn)
-        self.net.load_state_dict(networks.build(self.plan.net, self.data, seed=seed).state_dict())
-        for state in self.network_optimiser.state.values():
-            if state.get("momentum_buffer") is not None:
-                state["momentum_buffer"].zero_()
-        self.networks_drawn += 1
 
     @torch.no_grad()
     def clamp(self) -> None:
@@ -111,8 +98,7 @@ class Loop:
 
     def match(self) -> Tensor:
         """One step of the samples: Σ over classes of the objective, differentiated and followed downhill."""
-        objective, recipe = self.recipe.objective, self.recipe
-        assert objective is not None
+        recipe = self.recipe
         # Numbers are drawn for all classes, so that a shard of the classes sees what the whole would see.
         everyone, draws = len(self.data.class_names), self.generators["matching"]
         numbers = torch.rand(everyone, recipe.real_batch, generator=draws, device=self.device)
@@ -126,14 +112,14 @@ class Loop:
             inputs, targets = self._synthetic(part, rows)
             real = self.real.of_classes(classes, numbers[classes])
             if self.operations:
-                own = change.take(classes)
-                inputs, real = (own(batch.flatten(0, 1)).unflatten(0, batch.shape[:2]) for batch in (inputs, real))
+                # Together, so that both undergo the same.
+                batch = torch.cat([real, inputs], 1)
+                batch = change.take(classes)(batch.flatten(0, 1)).unflatten(0, batch.shape[:2])
+                real, inputs = batch.split([real.shape[1], inputs.shape[1]], 1)
             labels = self.labels[part].expand(-1, recipe.real_batch, -1)
-            first_view = self._look(real, labels, differentiable=False)
-            value = objective(first_view, self._look(inputs, targets, differentiable=True)).sum()
-            found = torch.autograd.grad(value, self.learned)
+            value, found = self._compare(self._look(real, labels), inputs, targets)
             gradients = [a + b for a, b in zip(gradients, found, strict=True)] if gradients else list(found)
-            total = total + value.detach()
+            total = total + value
         if recipe.optimizer == "sgd":
             gradients = [_limited(gradient, recipe.longest / recipe.lr) for gradient in gradients]
         for learned, gradient in zip(self.learned, gradients, strict=True):
@@ -141,38 +127,44 @@ class Loop:
         self.optimiser.step()
         return total
 
-    def train_network(self) -> Tensor:
-        """Train the network on the real or the synthetic samples for as many steps as the recipe says."""
+    def train(self) -> Tensor:
+        """Train the network for as many steps as the recipe says; the loss of the last one."""
         recipe, draws = self.recipe, self.generators["training"]
         # CutMix covers parts of the images already.
         operations = tuple(name for name in self.operations if name != "cutout" or not recipe.cutmix)
-        loss = torch.zeros((), device=self.device)
-        for _ in range(recipe.network_steps):
-            inputs, targets = self._training_batch()
+        done, loss = 0, torch.zeros((), device=self.device)
+        while done < recipe.network_steps:
+            # Several batches are prepared at once: one by one, small launches would take most of the time.
+            inputs, targets = self._training_batches(recipe.network_steps - done)
+            count, size = targets.shape[:2]
+            inputs, targets = inputs.flatten(0, 1), targets.flatten(0, 1)
             if operations:
                 once = augment.draw(operations, len(inputs), generator=draws, device=self.device, single=recipe.single)
                 inputs = once(inputs)
             if recipe.cutmix and isinstance(self.data, ImageData):
-                inputs, targets = augment.cutmix(inputs, targets, probability=recipe.cutmix, generator=draws)
-            with number_formats.autocast(self.precision, self.device):
-                logits = self.net(inputs)
-            loss = functional.cross_entropy(logits.float(), targets)
-            loss.backward()
-            self.network_optimiser.step()
-            self.network_optimiser.zero_grad()
-        return loss.detach()
+                inputs, targets = augment.cutmix(
+                    inputs, targets, probability=recipe.cutmix, generator=draws, batches=count
+                )
+            loss = self.follower.train(inputs.split(size), targets.split(size))
+            done += count
+        return loss
 
-    def _training_batch(self) -> tuple[Tensor, Tensor]:
-        """Samples and distributions over the classes for one training step of the network."""
-        draws = self.generators["training"]
+    def _training_batches(self, most: int) -> tuple[Tensor, Tensor]:
+        """Samples and distributions over the classes for some training steps, `[steps, n, ...]` and `[steps, n, C]`."""
+        draws, size = self.generators["training"], self.recipe.network_batch
         if self.recipe.follow == "real":
-            inputs, labels = self.real.of_all(self.recipe.network_batch, draws)
-            return inputs, functional.one_hot(labels, len(self.data.class_names)).float()
+            count = min(most, max(1, _PREPARED // size))
+            inputs, labels = self.real.of_all(count * size, draws)
+            targets = functional.one_hot(labels, len(self.data.class_names)).float()
+            return inputs.unflatten(0, (count, size)), targets.unflatten(0, (count, size))
         inputs, targets = (part.detach().flatten(0, 1) for part in self._synthetic(slice(None), None))
-        if len(inputs) > _LARGEST_SYNTHETIC_BATCH:
-            rows = torch.rand(len(inputs), generator=draws, device=self.device).argsort()[:_LARGEST_SYNTHETIC_BATCH]
-            inputs, targets = inputs[rows], targets[rows]
-        return inputs, targets
+        size = min(len(inputs), _LARGEST_SYNTHETIC_BATCH)
+        count = min(most, max(1, _PREPARED // size))
+        if size == len(inputs):
+            return inputs.expand(count, *inputs.shape), targets.expand(count, *targets.shape)
+        order = torch.rand(count, len(inputs), generator=draws, device=self.device).argsort(1)
+        rows = order[:, :size]
+        return inputs[rows], targets[rows]
 
     def _synthetic_rows(self) -> Tensor | None:
         """Which decoded samples of each class take part in a step, `[K, b]`; None for all of them."""
@@ -196,16 +188,30 @@ class Loop:
         own, chosen = torch.arange(len(stored), device=self.device)[:, None], rows[part]
         return inputs[own, chosen], targets[own, chosen]
 
-    def _look(self, inputs: Tensor, targets: Tensor, *, differentiable: bool) -> View:
+    def _look(self, inputs: Tensor, targets: Tensor) -> View:
+        """What is known of real samples; nothing of it is differentiated."""
+        net = self.follower.quick
         if self.recipe.looks_at == "inputs":
             return View(inputs, targets)
         if self.recipe.looks_at == "features":
-            return views.view_features(
-                self.net, inputs, targets, differentiable=differentiable, precision=self.precision
-            )
-        return views.view_gradients(
-            self.net, self.layers, inputs, targets, differentiable=differentiable, precision=self.precision
-        )
+            with torch.no_grad():
+                return views.view_features(net, inputs, targets)
+        return views.view_gradients(net, self.layers[net], inputs, targets)
+
+    def _compare(self, real: View, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Sequence[Tensor]]:
+        """The sum of the objective, and its derivatives in what is learned."""
+        assert self.recipe.objective is not None
+        objective, net = partial(self.recipe.objective, real), self.follower.net
+        if self.recipe.looks_at == "gradients":
+            layers = self.layers[net]
+            value, direction = views.slope(objective, views.view_gradients(net, layers, inputs, targets))
+            change = views.along(net, layers, inputs, targets, direction)
+            return value, torch.autograd.grad(change, self.learned)
+        view = View(inputs, targets)
+        if self.recipe.looks_at == "features":
+            view = views.view_features(net, inputs, targets)
+        value = objective(view).sum()
+        return value.detach(), torch.autograd.grad(value, self.learned)
 
 
 def _limited(gradient: Tensor, largest: float) -> Tensor:

@@ -1,21 +1,28 @@
 """What a network says of samples of several classes: all classes in one pass, reduced class by class.
 
 The mean gradient of a class comes from a layer's factors: its inputs and the gradients at its outputs, which one pass
-over all classes gives. Only their product is formed for each class, as one grouped convolution or one batched product.
+over all classes gives. Only their product is formed for each class, as batched products of matrices.
 """
 
-from collections.abc import Iterator, Sequence
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 from torch.nn import functional
-from torch.nn.grad import conv2d_weight
 
-from lcmat.training import precision as number_formats
+from lcmat.training.inference import full_type
+from lcmat.training.inputs import input_type
 
 _NOTHING = torch.empty(0)
+# Positions of a convolution that one product of matrices adds up.
+_POSITIONS = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +53,7 @@ def matched_layers(net: nn.Module, *, head: bool) -> list[nn.Module]:
     network for feature vectors has no convolutions; its hidden layers are matched.
 
     Raises:
-        ValueError: for a network with batch statistics or grouped convolutions.
+        ValueError: for a network with batch statistics, or convolutions with groups or gaps.
     """
     check_network(net)
     layers: list[nn.Module] = [part for part in net.modules() if isinstance(part, nn.Conv2d | nn.Linear)]
@@ -57,108 +64,185 @@ def check_network(net: nn.Module) -> None:
     """Refuse a network whose samples see each other.
 
     Raises:
-        ValueError: for a network with batch statistics or grouped convolutions.
+        ValueError: for a network with batch statistics, or convolutions with groups or gaps.
     """
     for part in net.modules():
-        if isinstance(part, nn.modules.batchnorm._BatchNorm) or (isinstance(part, nn.Conv2d) and part.groups > 1):
+        batch_norm = isinstance(part, nn.modules.batchnorm._BatchNorm)
+        if batch_norm or (isinstance(part, nn.Conv2d) and not _is_plain(part)):
             raise ValueError(
-                f"condensation needs a network without batch normalisation and grouped convolutions, such as "
+                f"condensation needs a network without batch normalisation and with plain convolutions, such as "
                 f"'convnet' or 'mlp', but this one has {type(part).__name__}; train others on the result"
             )
 
 
-def view_gradients(
-    net: nn.Module,
-    layers: Sequence[nn.Module],
-    inputs: Tensor,
-    targets: Tensor,
-    *,
-    differentiable: bool,
-    precision: str,
-) -> View:
+def _is_plain(layer: nn.Conv2d) -> bool:
+    """Whether a convolution has one group, no gaps, and zeros outside the image."""
+    apart = layer.groups > 1 or set(layer.dilation) != {1}
+    return not apart and layer.padding_mode == "zeros" and not isinstance(layer.padding, str)
+
+
+def view_gradients(net: nn.Module, layers: Sequence[nn.Module], inputs: Tensor, targets: Tensor) -> View:
     """The mean gradient of each class in the weights of some layers, and the last layer's factors.
 
+    Nothing of it can be differentiated; `along` is for that.
+
     Args:
-        net: without batch statistics, with `head`.
+        net: without batch statistics, with `head`; its weights' type is the one that is computed in.
         layers: whose gradients are wanted, in the network's order.
         inputs: `[K, b, ...]`.
         targets: `[K, b, C]`.
-        differentiable: whether derivatives in the inputs (and targets) will be taken.
-        precision: of the forward pass.
     """
     classes, samples = inputs.shape[:2]
     head = net.get_submodule("head")
+    seen: dict[nn.Module, tuple[Tensor, Tensor]] = {}
+
+    def remember(layer: nn.Module, given: tuple[Tensor, ...], output: Tensor) -> None:
+        seen[layer] = (given[0].detach(), output)
+
     wanted = [*layers, *([] if head in layers else [head])]
-    with _watching(wanted) as seen:
-        with number_formats.autocast(precision, inputs.device):
-            logits = net(inputs.flatten(0, 1))
-        losses = functional.cross_entropy(_full(logits), targets.flatten(0, 1).to(_full(logits).dtype), reduction="sum")
-        pairs = [seen[layer] for layer in wanted]
-        outputs = torch.autograd.grad(losses, [output for _, output in pairs], create_graph=differentiable)
-    factors = {
-        layer: (_full(given), _full(gradient))
-        for layer, (given, _), gradient in zip(wanted, pairs, outputs, strict=True)
-    }
-    features, residuals = (part.unflatten(0, (classes, samples)) for part in factors[head])
-    view = View(
-        inputs,
-        targets,
+    with torch.enable_grad(), _hooked(wanted, remember):
+        logits = full_type(net(inputs.detach().flatten(0, 1).to(input_type(net))))
+        losses = functional.cross_entropy(logits, targets.detach().flatten(0, 1).to(logits.dtype), reduction="sum")
+        slopes = torch.autograd.grad(losses, [seen[layer][1] for layer in wanted])
+    factors = {layer: (seen[layer][0], slope) for layer, slope in zip(wanted, slopes, strict=True)}
+    features, residuals = (full_type(part).unflatten(0, (classes, samples)) for part in factors[head])
+    return View(
+        inputs.detach(),
+        targets.detach(),
         gradients=tuple(_class_gradients(layer, *factors[layer], classes) for layer in layers),
         residuals=residuals,
         head_inputs=_with_bias(head, features),
         features=features,
     )
-    return view if differentiable else _detached(view)
 
 
-def view_features(net: nn.Module, inputs: Tensor, targets: Tensor, *, differentiable: bool, precision: str) -> View:
-    """The input of the head for every sample.
+def along(net: nn.Module, layers: Sequence[nn.Module], inputs: Tensor, targets: Tensor, direction: View) -> Tensor:
+    """⟨direction, view⟩ with the view that `view_gradients` gives of these samples, which can be differentiated once.
+
+    With the direction v_k in the weights W, ⟨v_k, g_k⟩ is the derivative of the loss of class k at W + ε·v_k in ε.
+    That takes one forward pass in dual numbers in place of a backward pass that can be differentiated itself, of
+    which normalisations make many times their number of operations. The derivative of an objective D in the samples
+    is that of this sum along D's derivative in the view.
 
     Args:
-        net: with `features`.
+        net: as in `view_gradients`.
+        layers: as in `view_gradients`.
         inputs: `[K, b, ...]`.
         targets: `[K, b, C]`.
-        differentiable: whether derivatives in the inputs will be taken.
-        precision: of the forward pass.
+        direction: in gradients, residuals, head_inputs and features.
+    """
+    _load_dual_numbers()
+    classes, samples = inputs.shape[:2]
+    head = net.get_submodule("head")
+    directions = dict(zip(layers, direction.gradients, strict=True))
+    features: list[Tensor] = []
+
+    def turn(layer: nn.Module, given: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        value = forward_ad.unpack_dual(given[0]).primal
+        if layer is head:
+            features.append(value.unflatten(0, (classes, samples)))
+        if layer not in directions:
+            return output
+        whole, tangent = forward_ad.unpack_dual(output)
+        own = _class_outputs(layer, value, directions[layer])
+        changed: Tensor = forward_ad.make_dual(whole, own if tangent is None else tangent + own)
+        return changed
+
+    with forward_ad.dual_level(), _hooked([*layers, head], turn):
+        logits, tangent = forward_ad.unpack_dual(net(inputs.flatten(0, 1)))
+        assert tangent is not None
+        losses = functional.cross_entropy(logits, targets.flatten(0, 1).to(logits.dtype), reduction="sum")
+        [slopes] = torch.autograd.grad(losses, [logits], create_graph=True)
+    residuals = slopes.unflatten(0, (classes, samples))
+    pairs = [
+        (direction.residuals, residuals),
+        (direction.head_inputs, _with_bias(head, features[0])),
+        (direction.features, features[0]),
+    ]
+    return torch.stack([(slopes * tangent).sum() / samples, *[(a * b).sum() for a, b in pairs]]).sum()
+
+
+def slope(objective: Callable[[View], Tensor], view: View) -> tuple[Tensor, View]:
+    """The sum of an objective, and its derivatives in the gradients, residuals, head_inputs and features of a view."""
+    count = len(view.gradients)
+    parts = (*view.gradients, view.residuals, view.head_inputs, view.features)
+    leaves = [part.detach().requires_grad_() for part in parts]
+    value = objective(View(view.inputs, view.targets, tuple(leaves[:count]), *leaves[count:])).sum()
+    found = torch.autograd.grad(value, leaves, allow_unused=True, materialize_grads=True)
+    return value.detach(), View(view.inputs, view.targets, found[:count], *found[count:])
+
+
+def view_features(net: nn.Module, inputs: Tensor, targets: Tensor) -> View:
+    """The input of the head for every sample, which can be differentiated.
+
+    Args:
+        net: with `body`; its weights' type is the one that is computed in.
+        inputs: `[K, b, ...]`.
+        targets: `[K, b, C]`.
     """
     body = net.get_submodule("body")
-    with torch.set_grad_enabled(differentiable), number_formats.autocast(precision, inputs.device):
-        features = body(inputs.flatten(0, 1))
-    return View(inputs, targets, features=_full(features).unflatten(0, inputs.shape[:2]))
+    features = body(inputs.flatten(0, 1).to(input_type(net)))
+    return View(inputs, targets, features=full_type(features).unflatten(0, inputs.shape[:2]))
 
 
-def _class_gradients(layer: nn.Module, inputs: Tensor, outputs: Tensor, classes: int) -> Tensor:
+def _class_gradients(layer: nn.Module, inputs: Tensor, slopes: Tensor, classes: int) -> Tensor:
     """The mean over each class of the gradients in one layer's weights, `[K, out, in]`.
 
     Args:
         layer: a convolution or a linear layer.
         inputs: it was given, `[K·b, ...]`.
-        outputs: derivatives of the samples' losses in what it gave, `[K·b, ...]`.
+        slopes: derivatives of the samples' losses in what it gave, `[K·b, ...]`.
         classes: K.
     """
     samples = len(inputs) // classes
     if isinstance(layer, nn.Linear):
-        own: Tensor = outputs.unflatten(0, (classes, samples)).mT @ inputs.unflatten(0, (classes, samples))
-        return own / samples
+        whole: Tensor = slopes.unflatten(0, (classes, samples)).mT @ inputs.unflatten(0, (classes, samples))
+        return full_type(whole) / samples
     assert isinstance(layer, nn.Conv2d)
-    shape = (classes * layer.out_channels, layer.in_channels, *layer.kernel_size)
-    # Classes stand side by side as channels: the gradient of a convolution with one group for each class.
-    gradient: Tensor = conv2d_weight(
-        _side_by_side(inputs, classes),
-        shape,
-        _side_by_side(outputs, classes),
-        layer.stride,
-        layer.padding,
-        layer.dilation,
-        groups=classes,
-    )
-    return gradient.reshape(classes, layer.out_channels, -1) / samples
+    # Some samples at a time: a class's whole sum in one product has too few outputs to keep a large device busy.
+    share = math.gcd(samples, max(1, _POSITIONS // slopes[0, 0].numel()))
+    groups = len(inputs) // share
+    own = slopes.unflatten(0, (groups, share)).transpose(1, 2).flatten(2)
+    parts = full_type(own @ _patches(layer, inputs, groups).mT)
+    total: Tensor = parts.unflatten(0, (classes, -1)).sum(1)
+    return total / samples
 
 
-def _side_by_side(maps: Tensor, classes: int) -> Tensor:
-    """Maps `[K·b, c, h, w]` -> `[b, K·c, h, w]`."""
-    apart: Tensor = maps.unflatten(0, (classes, -1))
-    return apart.transpose(0, 1).flatten(1, 2)
+def _class_outputs(layer: nn.Module, inputs: Tensor, weights: Tensor) -> Tensor:
+    """What a layer without bias would give if each class had weights of its own, `[K·b, ...]`.
+
+    Args:
+        layer: a convolution or a linear layer.
+        inputs: `[K·b, ...]`.
+        weights: `[K, out, in]`.
+    """
+    classes = len(weights)
+    if isinstance(layer, nn.Linear):
+        own: Tensor = inputs.unflatten(0, (classes, -1)) @ weights.mT
+        return own.flatten(0, 1)
+    assert isinstance(layer, nn.Conv2d)
+    sides = [_steps(layer, inputs.shape[2 + axis], axis) for axis in (0, 1)]
+    maps: Tensor = (weights @ _patches(layer, inputs, classes)).unflatten(2, (-1, *sides))
+    return maps.transpose(1, 2).flatten(0, 1)
+
+
+def _patches(layer: nn.Conv2d, inputs: Tensor, groups: int) -> Tensor:
+    """What a convolution sees at each position, `[groups, in·kernel, samples·positions]`.
+
+    Grouped convolutions would do without this copy, but go through slow paths of cuDNN; and `functional.unfold`
+    launches a kernel for each sample.
+    """
+    rows, columns = (int(part) for part in layer.padding)
+    seen = functional.pad(inputs, (columns, columns, rows, rows))
+    for axis in (0, 1):
+        seen = seen.unfold(2 + axis, layer.kernel_size[axis], layer.stride[axis])
+    by_group: Tensor = seen.unflatten(0, (groups, -1)).permute(0, 2, 5, 6, 1, 3, 4)
+    return by_group.flatten(4).flatten(1, 3)
+
+
+def _steps(layer: nn.Conv2d, size: int, axis: int) -> int:
+    """Positions of a convolution along one side of an image."""
+    return (size + 2 * int(layer.padding[axis]) - layer.kernel_size[axis]) // layer.stride[axis] + 1
 
 
 def _with_bias(head: nn.Module, features: Tensor) -> Tensor:
@@ -167,33 +251,23 @@ def _with_bias(head: nn.Module, features: Tensor) -> Tensor:
     return torch.cat([features, features.new_ones(*features.shape[:-1], 1)], -1)
 
 
-def _full(values: Tensor) -> Tensor:
-    """The values in single or double precision."""
-    return values if values.dtype == torch.float64 else values.float()
-
-
-def _detached(view: View) -> View:
-    return View(
-        view.inputs,
-        view.targets,
-        tuple(part.detach() for part in view.gradients),
-        view.residuals.detach(),
-        view.head_inputs.detach(),
-        view.features.detach(),
-    )
+@cache
+def _load_dual_numbers() -> None:
+    """Make the first dual number, for which torch compiles some formulas in a way that torch itself calls outdated."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        with forward_ad.dual_level():
+            forward_ad.make_dual(torch.zeros(()), torch.zeros(()))
 
 
 @contextmanager
-def _watching(layers: Sequence[nn.Module]) -> Iterator[dict[nn.Module, tuple[Tensor, Tensor]]]:
-    """Input and output of each layer in the forward pass inside the block."""
-    seen: dict[nn.Module, tuple[Tensor, Tensor]] = {}
-
-    def remember(layer: nn.Module, given: tuple[Tensor, ...], output: Tensor) -> None:
-        seen[layer] = (given[0], output)
-
-    handles = [layer.register_forward_hook(remember) for layer in layers]
+def _hooked(
+    layers: Sequence[nn.Module], hook: Callable[[nn.Module, tuple[Tensor, ...], Tensor], Any]
+) -> Iterator[None]:
+    """The hook sees, and may replace, the output of each layer in the forward pass inside the block."""
+    handles = [layer.register_forward_hook(hook) for layer in dict.fromkeys(layers)]
     try:
-        yield seen
+        yield
     finally:
         for handle in handles:
             handle.remove()

@@ -1,0 +1,101 @@
+"""The network that looks at real and synthetic samples: drawn anew every so often, trained in between."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lcmat import networks, seeding
+from lcmat.condensation.norms import ChannelNorm
+from lcmat.condensation.plan import Plan
+from lcmat.training.inference import full_type
+from lcmat.training.inputs import input_type
+from lcmat.types import Data
+
+
+class Follower:
+    """The network of one condensation.
+
+    Attributes:
+        net: with weights in float32, which looks at synthetic samples.
+        quick: what looks at real samples and learns from them: a copy in bfloat16, or the network itself.
+        optimiser: of the network's weights.
+        drawn: how many networks there have been.
+    """
+
+    def __init__(self, data: Data, plan: Plan, device: torch.device, *, precision: str) -> None:
+        self._data, self._plan = data, plan
+        self.drawn = 0
+        self.net = self._draw().to(device).train()
+        # Rounding to bfloat16 moves a class's mean gradient far less than another draw of its real samples does.
+        self.quick = deepcopy(self.net).bfloat16() if precision == "bf16" else self.net
+        recipe = plan.recipe
+        self.optimiser = torch.optim.SGD(
+            self.net.parameters(),
+            lr=recipe.network_lr,
+            momentum=recipe.network_momentum,
+            weight_decay=recipe.network_decay,
+            fused=True,
+        )
+
+    def renew(self) -> None:
+        """Draw the network's weights anew, in place, so that a captured graph finds them."""
+        self.net.load_state_dict(self._draw().state_dict())
+        for state in self.optimiser.state.values():
+            if state.get("momentum_buffer") is not None:
+                state["momentum_buffer"].zero_()
+        self._update_quick()
+        self.drawn += 1
+
+    def train(self, inputs: Sequence[Tensor], targets: Sequence[Tensor]) -> Tensor:
+        """One step of training on each batch `[n, ...]` with distributions over the classes `[n, C]`; the last loss."""
+        loss = torch.zeros((), device=inputs[0].device)
+        for batch, wanted in zip(inputs, targets, strict=True):
+            logits = full_type(self.quick(batch.to(input_type(self.quick))))
+            loss = functional.cross_entropy(logits, wanted)
+            loss.backward()
+            if self.quick is not self.net:
+                for weight in self.net.parameters():
+                    weight.grad = torch.empty_like(weight)
+                _copy(_gradients(self.net), _gradients(self.quick))
+            self.optimiser.step()
+            self.optimiser.zero_grad()
+            self._update_quick()
+        return loss.detach()
+
+    def _draw(self) -> nn.Module:
+        seed = seeding.derive(self._plan.seed, "condensation", "network", self.drawn)
+        return lightened(networks.build(self._plan.net, self._data, seed=seed))
+
+    def _update_quick(self) -> None:
+        if self.quick is not self.net:
+            self.quick.zero_grad()
+            _copy(list(self.quick.parameters()), list(self.net.parameters()))
+
+
+def lightened(net: nn.Module) -> nn.Module:
+    """The same function in fewer passes over its maps.
+
+    Norms of each channel become `ChannelNorm`, and the biases of convolutions go that such a norm takes out again.
+    """
+    for part in list(net.modules()):
+        if isinstance(part, nn.Sequential):
+            for place, (first, second) in enumerate(pairwise(list(part))):
+                if isinstance(second, nn.GroupNorm) and second.num_groups == second.num_channels and second.affine:
+                    part[place + 1] = ChannelNorm.of(second)
+                    if isinstance(first, nn.Conv2d):
+                        first.bias = None
+    return net
+
+
+def _gradients(net: nn.Module) -> list[Tensor]:
+    return [weight.grad for weight in net.parameters() if weight.grad is not None]
+
+
+@torch.no_grad()
+def _copy(into: list[Tensor], values: list[Tensor]) -> None:
+    """All of them by one launch."""
+    torch._foreach_copy_(into, values)

@@ -1,0 +1,69 @@
+"""The norm of each channel in dual numbers against automatic differentiation of the plain one."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.autograd import forward_ad
+
+from lcmat import networks
+from lcmat.condensation.follower import lightened
+from lcmat.condensation.norms import ChannelNorm
+from lcmat.seeding import generator
+from samples import digits_like
+
+
+def plain_norm() -> nn.GroupNorm:
+    norm = nn.GroupNorm(3, 3, eps=0.1).double()
+    with torch.no_grad():
+        norm.weight.copy_(torch.tensor([0.5, 1.5, -1.0]))
+        norm.bias.copy_(torch.tensor([0.1, -0.2, 0.3]))
+    return norm
+
+
+def maps(seed: int, shape: tuple[int, ...]) -> Tensor:
+    return torch.randn(shape, generator=generator(seed, "norms"), dtype=torch.float64)
+
+
+def in_dual_numbers(norm: nn.Module, values: Tensor, tangents: Tensor) -> tuple[Tensor, Tensor]:
+    with forward_ad.dual_level():
+        value, tangent = forward_ad.unpack_dual(norm(forward_ad.make_dual(values, tangents)))
+    assert tangent is not None
+    return value, tangent
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4, 5), (2, 3, 7)])
+def test_dual_numbers_are_those_of_automatic_differentiation(shape: tuple[int, ...]) -> None:
+    plain = plain_norm()
+    values, tangents = (maps(seed, shape).requires_grad_() for seed in (0, 1))
+    found = in_dual_numbers(ChannelNorm.of(plain), values, tangents)
+    truth = torch.autograd.functional.jvp(plain, (values,), (tangents,), create_graph=True)
+    weights = [maps(seed, shape) for seed in (2, 3)]
+    slopes = [
+        torch.autograd.grad(sum((a * b).sum() for a, b in zip(pair, weights, strict=True)), [values, tangents])
+        for pair in (found, truth)
+    ]
+    for ours, theirs in zip((*found, *slopes[0]), (*truth, *slopes[1]), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-12)
+
+
+def test_outside_dual_numbers_it_is_the_plain_norm_whose_weights_learn() -> None:
+    plain = plain_norm()
+    own = ChannelNorm.of(plain)
+    values = maps(0, (2, 3, 4, 4))
+    torch.testing.assert_close(own(values), plain(values), rtol=0, atol=0)
+    own(values).square().sum().backward()
+    assert own.weight is plain.weight
+    assert plain.weight.grad is not None
+
+
+def test_a_lightened_network_is_the_same_function() -> None:
+    data = digits_like(12, channels=2, classes=3)
+    net, own = (networks.build("convnet:width=4,depth=2", data, seed=1).double() for _ in range(2))
+    own = lightened(own)
+    inputs = maps(0, (5, 2, 8, 8))
+    torch.testing.assert_close(own(inputs), net(inputs))
+    layers = list(own.modules())
+    assert sum(isinstance(part, ChannelNorm) for part in layers) == 2
+    assert all(part.bias is None for part in layers if isinstance(part, nn.Conv2d))
+    other = nn.Sequential(nn.Conv2d(2, 4, 3), nn.GroupNorm(2, 4), nn.Conv2d(4, 4, 3))
+    assert len(lightened(other).state_dict()) == 6, "norms over several channels keep what a bias changes"
