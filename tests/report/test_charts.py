@@ -4,7 +4,7 @@ import pytest
 
 from lcmat import dynamic
 from lcmat.condensation import CONDENSERS
-from lcmat.report import Bar, Curves, Forest, Point, Series
+from lcmat.report import Bar, Curves, Forest, Page, Point, Section, Series, render
 from lcmat.report.charts import draw_curves, draw_forest, marker
 from lcmat.report.colours import SHAPES, looks
 from lcmat.selection import SELECTORS
@@ -23,6 +23,14 @@ def test_higher_accuracies_are_drawn_higher_and_larger_fractions_further_right()
         assert mark.low is not None
         assert mark.high is not None
         assert mark.high < mark.y < mark.low
+
+
+def test_both_axes_say_what_they_are() -> None:
+    chart = Curves("t", "s", "kept, in %", "accuracy, in %", (Series("craig", (Point(1, 50),)),))
+    page = render(Page("p", (), (Section("s", (chart,)),)))
+    assert "kept, in %</text>" in page
+    assert "accuracy, in %</text>" in page
+    assert draw_curves(chart).top > 16  # below the label
 
 
 def test_a_band_joins_the_ends_of_all_intervals() -> None:

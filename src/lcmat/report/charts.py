@@ -14,6 +14,7 @@ from lcmat.report.page import Curves, Forest, Point, Series
 WIDTH = 400.0
 HEIGHT = 290.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 48.0, 14.0, 12.0, 46.0
+_BELOW_LABEL = 26.0  # where a plot begins below the label of its vertical axis
 _LABEL_GAP = 46.0  # between the middles of two labels under the axis
 _DODGE = 4.0  # between neighbouring methods at one fraction, so that their intervals do not cover each other
 _BAR_HEIGHT = 38.0
@@ -66,7 +67,7 @@ class CurvesDrawing:
     height: float = HEIGHT
     left: float = _LEFT
     right: float = WIDTH - _RIGHT
-    top: float = _TOP
+    top: float = _BELOW_LABEL
     bottom: float = HEIGHT - _BOTTOM
 
 
@@ -123,7 +124,7 @@ def draw_curves(chart: Curves) -> CurvesDrawing:
     across = _horizontal_axis(xs)
     low, high = _limits([*points, chart.level] if chart.level else points)
     y_values = _nice_ticks(max(low, chart.y_limits[0]), min(high, chart.y_limits[1]))
-    up = _Axis(y_values[0], y_values[-1], HEIGHT - _BOTTOM, _TOP)
+    up = _Axis(y_values[0], y_values[-1], HEIGHT - _BOTTOM, _BELOW_LABEL)
     style = looks(series.name for series in chart.series)
     middle = (len(chart.series) - 1) / 2
     lines = tuple(
