@@ -11,7 +11,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import lcmat
 from lcmat.selection.by_pursuit import gradmatch
-from lcmat.selection.farthest import Differences, farthest_first
+from lcmat.selection.distances import from_matrix
+from lcmat.selection.farthest import farthest_first
 from lcmat.selection.nonnegative import GrowingRegression
 from lcmat.selection.ties import Ties
 from lcmat.types import Signals
@@ -56,13 +57,14 @@ def test_more_picks_are_not_more_waits(method: str) -> None:
     assert sum(many.values()) <= sum(few.values()) + SLACK, many - few
 
 
-def test_farthest_first_by_differences_waits_for_no_pick() -> None:
+def test_farthest_first_waits_for_no_pick() -> None:
     features = _signals().need("features")
+    rows = from_matrix(torch.cdist(features, features))
     found = []
     for count in (10, 60):
         ties = Ties(120, torch.Generator().manual_seed(0), torch.device("cpu"))
         with _Waits() as waits:
-            farthest_first(Differences(features), count, first=3, ties=ties)
+            farthest_first(rows, count, first=3, ties=ties)
         found.append(sum(waits.found.values()))
     assert found[1] <= found[0] + SLACK
 
@@ -89,16 +91,3 @@ def test_gradient_matching_waits_for_one_copy_of_what_the_regression_needs(monke
         found.append(sum(waits.found.values()))
     per_pick = 3  # the value, the product with the target, and what the regression explains, a number of its own
     assert found[1] - found[0] <= 50 * per_pick + SLACK
-
-
-def test_rows_by_differences_are_the_euclidean_distances() -> None:
-    features = torch.randn(50, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    truth = torch.cdist(features, features)
-    rows = Differences(features)
-    torch.testing.assert_close(rows.of(torch.tensor([7, 3])), truth[[7, 3]])
-    ties = [Ties(50, torch.Generator().manual_seed(0), rows.device) for _ in range(2)]
-    order = farthest_first(rows, 9, first=7, ties=ties[0]).order.tolist()
-    picks = [7]
-    while len(picks) < 9:
-        picks.append(int(truth[picks].min(0).values.argmax()))
-    assert order == picks

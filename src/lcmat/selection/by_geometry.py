@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from lcmat.runtime import one_thread
-from lcmat.selection.distances import Divergences, Euclidean, Rows, Unmeasured
-from lcmat.selection.farthest import Differences, farthest_first
+from lcmat.selection.distances import Divergences, Euclidean, Unmeasured
+from lcmat.selection.farthest import farthest_first
 from lcmat.selection.kmeans import k_means
 from lcmat.selection.registry import SELECTORS, SelectorFacts
 from lcmat.selection.ties import Ties
@@ -88,10 +88,7 @@ def k_center(
     ties = Ties(len(features), generator, features.device)
     pairs = Euclidean(features)
     first = int(ties.best(-pairs.squares))
-    # Inner products are faster on a processor, but have to be looked at for cancelled digits, which a GPU waits for.
-    on_cpu = features.device.type == "cpu"
-    rows: Rows = Unmeasured(pairs, features.device) if on_cpu else Differences(features)
-    return farthest_first(rows, count, first=first, ties=ties, given=given)
+    return farthest_first(Unmeasured(pairs, features.device), count, first=first, ties=ties, given=given)
 
 
 @SELECTORS.add(

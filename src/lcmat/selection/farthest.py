@@ -9,30 +9,6 @@ from lcmat.selection.ties import Ties
 from lcmat.types import Picks
 
 
-class Differences:
-    """‖f_i − f_j‖₂ from the differences themselves.
-
-    Nothing cancels, so that unlike with inner products no entry has to be looked at and computed again: a GPU works
-    these rows out without ever being waited for.
-
-    Args:
-        features: f, `[n, d]`.
-    """
-
-    def __init__(self, features: Tensor) -> None:
-        self.features = features
-
-    @property
-    def device(self) -> torch.device:
-        """See `Rows`."""
-        return self.features.device
-
-    def of(self, candidates: Tensor) -> Tensor:
-        """See `Rows`."""
-        rows = self.features.index_select(0, candidates)
-        return torch.cdist(rows, self.features, compute_mode="donot_use_mm_for_euclid_dist")
-
-
 def farthest_first(rows: Rows, count: int, *, first: int, ties: Ties, given: Tensor | None = None) -> Picks:
     """Pick again and again the sample farthest from all picks: a cover within twice the best radius.
 
@@ -49,9 +25,10 @@ def farthest_first(rows: Rows, count: int, *, first: int, ties: Ties, given: Ten
         given: samples that are picked already, `[g]`.
 
     Example:
+        >>> from lcmat.selection.distances import from_matrix
+        >>> points = torch.tensor([0.0, 1.0, 2.0, 9.0])
         >>> ties = Ties(4, torch.Generator().manual_seed(0), torch.device("cpu"))
-        >>> rows = Differences(torch.tensor([[0.0], [1.0], [2.0], [9.0]]))
-        >>> farthest_first(rows, 3, first=1, ties=ties).gains.tolist()
+        >>> farthest_first(from_matrix((points[:, None] - points).abs()), 3, first=1, ties=ties).gains.tolist()
         [8.0, 8.0, 1.0]
     """
     settled = torch.tensor([first], device=rows.device) if given is None else given.to(rows.device)
