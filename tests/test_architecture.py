@@ -136,3 +136,40 @@ def test_only_the_command_line_exits_and_prints() -> None:
         if name in {"exit", "sys.exit", "quit", "print"} and not place.startswith(("cli", "__main__"))
     ]
     assert not wrong
+
+
+def test_no_error_is_swallowed_unnamed() -> None:
+    # An `except:` around a sum once dropped the first batch from it.
+    wrong = [
+        f"{path}:{node.lineno}"
+        for path, tree in MODULES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ExceptHandler) and node.type is None
+    ]
+    assert not wrong
+
+
+def defaults(function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
+    """Name and default of every parameter that has one."""
+    plain = [*function.args.posonlyargs, *function.args.args]
+    yield from zip((argument.arg for argument in reversed(plain)), reversed(function.args.defaults), strict=False)
+    for argument, default in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True):
+        if default is not None:
+            yield argument.arg, default
+
+
+def shadowed(tree: ast.Module) -> list[str]:
+    """Parameters whose default is what their own name means outside: `def f(extend=extend)` is always true."""
+    return [
+        f"{node.lineno} {name}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        for name, default in defaults(node)
+        if isinstance(default, ast.Name) and default.id == name
+    ]
+
+
+def test_no_default_is_the_import_of_the_same_name() -> None:
+    assert shadowed(ast.parse("from a import extend\ndef f(x, extend=extend): ...")) == ["2 extend"]
+    assert shadowed(ast.parse("def f(x=1, *, extend=extend): ...")) == ["1 extend"]
+    assert not [f"{path}:{place}" for path, tree in MODULES.items() for place in shadowed(tree)]

@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from lcmat import linear_head
 from lcmat.linear_head import (
     factors,
     gradient_norms,
@@ -38,6 +39,15 @@ def test_hessian_diagonal_and_its_variance(bias: bool) -> None:
     best = top_coordinates(hessian_variances(head), 5)
     chosen = (best[0] * head.inputs.shape[1] + best[1]).tolist()
     assert chosen == truth.var(0, correction=0).argsort(descending=True)[:5].tolist()
+
+
+def test_no_block_of_rows_is_left_out_of_the_variance() -> None:
+    # Elsewhere the first batch was dropped; 2 × 1,024 rows and a rest are three blocks here.
+    n = 2 * linear_head.ROWS + 100
+    signals, _ = made_up_signals(n=n, classes=3, d=4)
+    head = factors(signals)
+    everything = (head.spreads[:, :, None] * head.inputs.square()[:, None]).var(0, correction=0)
+    torch.testing.assert_close(hessian_variances(head), everything)
 
 
 def test_temperature_divides_the_logits_and_adds_no_factor() -> None:

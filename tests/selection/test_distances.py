@@ -1,8 +1,10 @@
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from lcmat.linear_head import factors, hessian_columns, hessian_variances, top_coordinates
 from lcmat.selection import distances as module
@@ -137,3 +139,36 @@ def test_differences_taken_at_once_are_those_of_single_pairs(
     monkeypatch.setattr(module, "BLOCK", 50)
     torch.testing.assert_close(module.direct_distances(left, right, power=power).float(), truth)
     torch.testing.assert_close(module._by_broadcasting(left, right, power=power).float(), truth)
+
+
+class _Largest(TorchDispatchMode):
+    """Remembers how many numbers the largest tensor had that any operation made."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.numbers = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        made = func(*args, **(kwargs or {}))
+        if isinstance(made, Tensor) and not func.is_view and "expand" not in func.name():
+            self.numbers = max(self.numbers, made.numel())
+        return made
+
+
+def test_curvature_is_never_spread_out_over_pairs_and_coordinates() -> None:
+    # rows × columns × K numbers, 10 GB for each class of CIFAR-10, is what a plain broadcast takes.
+    signals, _ = made_up_signals(n=200, classes=4, d=30)
+    pairs = _pairs(signals, kept=100)
+    with _Largest() as largest:
+        measure(pairs, memory=10**9)
+    assert largest.numbers == 200 * 200
+
+
+def test_differences_taken_at_once_stay_within_their_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    left, right = torch.randn(40, 16), torch.randn(30, 16)
+    monkeypatch.setattr(module, "BLOCK", 5 * 30 * 16)
+    with _Largest() as largest:
+        module._by_broadcasting(left, right, power=1)
+    assert largest.numbers == 5 * 30 * 16
