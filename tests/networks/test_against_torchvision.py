@@ -27,9 +27,44 @@ def run(net: nn.Module, inputs: Tensor) -> tuple[Tensor, list[nn.Module]]:
     return output, seen
 
 
+def small_resnet(blocks: tuple[int, ...]) -> Any:
+    """With a 3 × 3 stem and no pool behind it, as networks for CIFAR have."""
+    net = models.resnet.ResNet(models.resnet.BasicBlock, list(blocks))
+    net.conv1, net.maxpool = nn.Conv2d(3, 64, 3, padding=1, bias=False), nn.Identity()
+    return net
+
+
+def small_densenet() -> Any:
+    net = models.densenet121()
+    net.features.conv0 = nn.Conv2d(3, 64, 3, padding=1, bias=False)
+    net.features.norm0 = net.features.relu0 = net.features.pool0 = nn.Identity()
+    return net
+
+
+def small_inception() -> Any:
+    """With a stem that neither strides nor pools."""
+    net = models.inception_v3(init_weights=False, aux_logits=False)
+    net.Conv2d_1a_3x3.conv.stride = net.Conv2d_1a_3x3.conv.padding = (1, 1)
+    net.Conv2d_2a_3x3.conv.padding = (1, 1)
+    net.maxpool1 = net.maxpool2 = nn.Identity()
+    return net
+
+
+def small_vgg() -> Any:
+    net = models.vgg16_bn(init_weights=False)
+    net.avgpool, net.classifier = nn.AdaptiveAvgPool2d(1), nn.Linear(512, 1000)
+    return net
+
+
 @pytest.mark.parametrize(
     ("spec", "make", "size"),
     [
+        ("resnet18", lambda: small_resnet((2, 2, 2, 2)), 32),
+        ("resnet34", lambda: small_resnet((3, 4, 6, 3)), 24),
+        ("resnet10:width=64", lambda: small_resnet((1, 1, 1, 1)), 32),
+        ("vgg16", small_vgg, 32),
+        ("inception-v3", small_inception, 32),
+        ("densenet121", small_densenet, 32),
         ("resnet18", models.resnet18, 64),
         ("resnet34", models.resnet34, 64),
         ("densenet121", models.densenet121, 64),

@@ -1,5 +1,7 @@
 """Networks: sizes against the published ones, shapes, options, initialisation."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -7,6 +9,7 @@ from torch import nn
 from lcmat import networks
 from lcmat.networks import NETS, build, find_head
 from lcmat.networks.registry import Classifier, GlobalAverage
+from lcmat.seeding import generator
 from lcmat.types import ImageData
 from samples import digits_like, same_state, vectors
 
@@ -71,7 +74,7 @@ LARGE_NETS = ("resnet18", "resnet34", "resnet10", "vgg16", "inception-v3", "wrn-
 
 
 @pytest.mark.parametrize("spec", [*LARGE_NETS, "convnet", "mlp"])
-@pytest.mark.parametrize(("size", "channels"), [(8, 1), (9, 3), (28, 1), (63, 3), (64, 1)])
+@pytest.mark.parametrize(("size", "channels"), [(8, 1), (9, 3), (16, 3), (28, 1), (63, 3), (64, 1)])
 def test_every_size_and_number_of_channels_fits(spec: str, size: int, channels: int) -> None:
     net = outline(spec, size, 7, channels)
     inputs = torch.empty(2, channels, size, size, device="meta")
@@ -126,6 +129,49 @@ def test_inception_reduces_its_map_as_long_as_three_pixels_are_left(size: int, l
     average.register_forward_hook(lambda _, inputs, __: seen.append(inputs[0].shape[-1]))
     net(torch.empty(2, 3, size, size, device="meta"))
     assert seen == [last]
+
+
+def slow_wide_resnet(net: nn.Module, images: torch.Tensor) -> torch.Tensor:
+    """WRN-16-8 in evaluation mode, operation by operation, with the weights in the order of the layers."""
+    functional = nn.functional
+    left = [part for part in net.modules() if isinstance(part, nn.Conv2d | nn.BatchNorm2d | nn.Linear)]
+
+    def take(kind: type[nn.Module]) -> Any:
+        layer = left.pop(0)
+        assert isinstance(layer, kind)
+        return layer
+
+    def active(maps: torch.Tensor) -> torch.Tensor:
+        norm = take(nn.BatchNorm2d)
+        scale, shift = norm.weight / torch.sqrt(norm.running_var + 1e-5), norm.bias
+        return torch.relu((maps - norm.running_mean.view(-1, 1, 1)) * scale.view(-1, 1, 1) + shift.view(-1, 1, 1))
+
+    maps = functional.conv2d(images, take(nn.Conv2d).weight, padding=1)
+    for stage in range(3):
+        for place in range(2):
+            stride = 2 if stage and not place else 1
+            before, inner = maps, active(maps)
+            outer = functional.conv2d(inner, take(nn.Conv2d).weight, stride=stride, padding=1)
+            outer = functional.conv2d(active(outer), take(nn.Conv2d).weight, padding=1)
+            short = before if place else functional.conv2d(inner, take(nn.Conv2d).weight, stride=stride)
+            maps = outer + short
+    features = active(maps).flatten(2).mean(2)
+    head = take(nn.Linear)
+    return features @ head.weight.T + torch.as_tensor(head.bias)
+
+
+def test_the_wide_network_computes_what_its_paper_says() -> None:
+    net = build("wrn-16-8", blank(32, 3, 10)).eval()
+    draws = generator(0, "weights")
+    for part in net.modules():
+        if isinstance(part, nn.BatchNorm2d):
+            assert part.running_mean is not None
+            assert part.running_var is not None
+            part.running_mean.normal_(0, 0.1, generator=draws)
+            part.running_var.uniform_(0.5, 1.5, generator=draws)
+    images = torch.randn(2, 3, 32, 32, generator=draws)
+    with torch.no_grad():
+        torch.testing.assert_close(net(images), slow_wide_resnet(net, images), rtol=1e-4, atol=1e-5)
 
 
 def test_small_maps_are_not_pooled_to_a_single_pixel() -> None:
