@@ -83,7 +83,7 @@ def _read_archive(source: Path) -> dict[str, bytes]:
         with tarfile.open(source) as archive:
             return _one_version(dict(_members(archive, source)))
     except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
-        why = str(error).partition("\n")[0]  # the rest lists the kinds of packing that were tried
+        why = str(error).partition("\n")[0].rstrip(":")  # the rest lists the kinds of packing that were tried
         raise ValueError(f"{source} cannot be read: {why}; is the file whole?") from None
 
 
