@@ -21,6 +21,16 @@ def test_version_from_a_source_tree_that_is_not_installed(tmp_path: Path) -> Non
     assert found.stdout == f"lcmat {library.__version__}\n"
 
 
+def test_a_code_page_without_our_characters_does_not_stop_a_command() -> None:
+    found = subprocess.run(
+        [sys.executable, "-m", "lcmat", "list"],
+        env={"PYTHONPATH": str(Path(library.__file__).parents[1]), "PYTHONIOENCODING": "cp437"},
+        capture_output=True, check=False,
+    )  # fmt: skip
+    assert found.returncode == 0, found.stderr
+    assert b"handwritten digits of 8 \\xd7 8 pixels" in found.stdout
+
+
 def test_help_imports_nothing_heavy() -> None:
     code = (
         "import sys\nfrom lcmat.cli import application\napplication.run(['--help'])\n"

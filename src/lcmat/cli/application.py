@@ -1,5 +1,6 @@
 """The commands put together, and what the process says and returns when one of them fails."""
 
+import io
 import os
 import sys
 import warnings
@@ -75,6 +76,9 @@ def _options(
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit: 0 done, 1 failed, 2 wrong use, 130 interrupted."""
     warnings.showwarning = lambda message, *_: typer.echo(f"warning: {message}", err=True)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a code page without '−' must not cost the result of hours
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 
