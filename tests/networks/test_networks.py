@@ -157,7 +157,7 @@ def slow_wide_resnet(net: nn.Module, images: torch.Tensor) -> torch.Tensor:
             maps = outer + short
     features = active(maps).flatten(2).mean(2)
     head = take(nn.Linear)
-    return features @ head.weight.T + torch.as_tensor(head.bias)
+    return functional.linear(features, head.weight, head.bias)
 
 
 def test_the_wide_network_computes_what_its_paper_says() -> None:
