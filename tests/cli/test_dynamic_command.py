@@ -39,6 +39,10 @@ def test_it_runs_on_digits(lcmat: Lcmat, tmp_path: Path) -> None:
         (("--fraction", "2"), 2, "at most 1"),
         (("--pool", "0.01"), 2, "expected a pool of"),
         (("--device", "tpu"), 2, "expected a device"),
+        (("--seeds", "0"), 2, "expected at least 1 seed, got 0"),
+        (("--lr", "0"), 2, "learning rate lr above 0"),
+        (("--net", "resnet19"), 2, "unknown network"),
+        (("--weighted", "herding"), 2, "weights are asked for of herding"),
     ],
 )
 def test_mistakes_are_explained(

@@ -188,6 +188,9 @@ def test_replay_remembers_what_training_on_would_forget(digits: Splits) -> None:
         ({"options": {"herding": {}}}, ValueError, "which fill nothing here"),
         ({"net": "resnet19"}, ValueError, "unknown network"),
         ({"proxy": "convnet"}, ValueError, "feature vectors"),
+        ({"lr": -1.0}, ValueError, "learning rate lr above 0"),
+        ({"batch_size": 0}, ValueError, "batch_size of at least 1"),
+        ({"augment": "crops"}, ValueError, "expected augmentation of"),
     ],
 )
 def test_mistakes_are_found_before_anything_is_trained(

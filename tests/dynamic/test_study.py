@@ -129,7 +129,11 @@ def test_baselines_alone_have_a_page_too(data: Splits, tmp_path: Path) -> None:
         ({"seeds": ()}, "distinct seeds"),
         ({"epochs": 0}, "at least 1 epoch"),
         ({"net": "resnet19"}, "unknown network"),
-        ({"weighted": ("craig",), "methods": ("herding",), "options": {"herding": {"a": 1}}}, "unknown option"),
+        ({"methods": ("herding",), "options": {"herding": {"a": 1}}}, "unknown option"),
+        ({"weighted": ("craig",), "methods": ("herding", "static:craig")}, "weights are asked for of craig"),
+        ({"lr": 0.0}, "learning rate lr above 0"),
+        ({"batch_size": 0}, "batch_size of at least 1"),
+        ({"schedule": "stairs"}, "expected schedule to be"),
     ],
 )
 def test_mistakes_are_found_before_anything_is_trained(

@@ -59,6 +59,7 @@ def continual(
     fills = parsing.names(fill)
     with parsing.as_wrong_use():
         machine = Machine(device)
+        parsing.check_seeds(seeds)
         options = _options(set_ or [])
         budget = Budget(per_class=10 if per_class is None and total is None else per_class, total=total)
         if unused := sorted(set(options) - set(fills)):

@@ -19,8 +19,7 @@ def demo(
     """
     from lcmat.study.demo import run_demo
 
-    if seeds < 1:
-        raise parsing.WrongUseError(f"expected at least 1 seed, got {seeds}")
+    parsing.check_seeds(seeds)
     with Progress() as progress:
         report, page = run_demo(out, seeds, progress, say)
     typer.echo(f"{report.table()}\nreport: {page}")

@@ -43,6 +43,7 @@ def dynamic(
     from lcmat.data import load
     from lcmat.dynamic import compare
     from lcmat.dynamic.arms import make_arms
+    from lcmat.dynamic.study import Settings
     from lcmat.study.pipeline import Machine
     from lcmat.study.settings import default_net
 
@@ -51,8 +52,13 @@ def dynamic(
         fractions = parsing.numbers("--fraction", fraction, float)
         turns = parsing.numbers("--every", every, int)
         pools = [None if share == 1 else share for share in parsing.numbers("--pool", pool, float)]
+        parsing.check_seeds(seeds)
+        Settings(net, epochs, proxy_epochs, batch_size, lr, "cosine", 1, "cpu")
         # Whatever the data, these must make sense; n is as good as any large number.
-        make_arms(parsing.names(methods), fractions, turns, pools, n=10**6, epochs=epochs, warmup=warmup)
+        make_arms(
+            parsing.names(methods), fractions, turns, pools, n=10**6, epochs=epochs, warmup=warmup,
+            weighted=parsing.names(weighted),
+        )  # fmt: skip
     splits = load(data, quiet=True)
     say(splits.summary())
     with Progress() as progress:

@@ -31,6 +31,12 @@ def reading(**given: Any) -> dict[str, Any]:
     return found
 
 
+def check_seeds(seeds: int) -> None:
+    """Refuse less than one seed."""
+    if seeds < 1:
+        raise WrongUseError(f"expected at least 1 seed, got {seeds}")
+
+
 def as_options(text: str) -> str:
     """A message of the library with its arguments of `lcmat.load` spelled as options of the command line.
 

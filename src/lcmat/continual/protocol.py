@@ -15,6 +15,8 @@ from lcmat.continual.fill import Asked, Filler
 from lcmat.continual.memory import Budget, Kept, Memory, joined
 from lcmat.continual.store import FillStore
 from lcmat.continual.stream import Step, Stream
+from lcmat.networks.build import parse as parse_net
+from lcmat.training.settings import check_loop
 from lcmat.types import Data
 
 PROTOCOLS = ("memory", "replay")
@@ -50,6 +52,9 @@ class Settings:
             raise ValueError(f"expected a protocol of {' or '.join(PROTOCOLS)}, got {self.protocol!r}")
         if self.epochs < 1 or self.proxy_epochs < 1:
             raise ValueError(f"expected at least 1 epoch, got {self.epochs} and, for proxies, {self.proxy_epochs}")
+        check_loop(epochs=self.epochs, batch_size=self.batch_size, lr=self.lr, augment=self.augment)
+        for net in filter(None, (self.net, self.proxy)):
+            parse_net(net)
         if not self.proxy:
             object.__setattr__(self, "proxy", self.net)
 

@@ -68,6 +68,8 @@ def make_arms(
     for name, values in (("methods", methods), ("fractions", fractions), ("every", every), ("pools", pools)):
         if not values or len(set(values)) != len(values):
             raise ValueError(f"expected distinct {name}, at least one, got {list(values)}")
+    if unused := sorted(set(weighted) - set(methods)):
+        raise ValueError(f"weights are asked for of {', '.join(unused)}, not among the methods that choose anew")
     arms = []
     for text in methods:
         method = text.removeprefix(_STATIC)

@@ -17,8 +17,10 @@ from lcmat.dynamic.arms import Arm, make_arms
 from lcmat.dynamic.reselection import Asked
 from lcmat.dynamic.result import Study, make_rows
 from lcmat.dynamic.training import Trained, train
+from lcmat.networks.build import parse as parse_net
 from lcmat.selection import select
 from lcmat.signals import extract
+from lcmat.training.settings import check_loop
 from lcmat.types import Data, Splits
 from lcmat.version import __version__
 
@@ -29,7 +31,7 @@ Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
-class _Settings:
+class Settings:
     """All that the trainings have in common and that decides their results."""
 
     net: str
@@ -40,6 +42,15 @@ class _Settings:
     schedule: str
     looks: int
     device: str
+
+    def __post_init__(self) -> None:
+        if min(self.epochs, self.proxy_epochs, self.looks) < 1:
+            raise ValueError(
+                f"expected at least 1 epoch and 1 look, got {self.epochs}, {self.proxy_epochs} and {self.looks}"
+            )
+        check_loop(epochs=self.epochs, batch_size=self.batch_size, lr=self.lr, schedule=self.schedule)
+        if self.net:
+            parse_net(self.net)
 
 
 def compare(
@@ -101,15 +112,13 @@ def compare(
     seeds = list(seeds)
     if not seeds or len(set(seeds)) != len(seeds):
         raise ValueError(f"expected distinct seeds, at least one, got {seeds}")
-    if min(epochs, proxy_epochs, looks) < 1:
-        raise ValueError(f"expected at least 1 epoch and 1 look, got {epochs}, {proxy_epochs} and {looks}")
+    place = runtime.pick_device(device)
+    settings = Settings(net, epochs, proxy_epochs, batch_size, lr, schedule, min(looks, epochs), place.type)
+    networks.build(net, data.train)
     arms = make_arms(
         methods, fractions, every, pools, n=len(data.train), epochs=epochs, warmup=warmup, weighted=weighted,
         options=options,
     )  # fmt: skip
-    networks.build(net, data.train)
-    place = runtime.pick_device(device)
-    settings = _Settings(net, epochs, proxy_epochs, batch_size, lr, schedule, min(looks, epochs), place.type)
     found, reused = _run(data, arms, seeds, settings, records, place, progress)
     notes = [*data.notes]
     if reused:
@@ -131,7 +140,7 @@ def _run(
     data: Splits,
     arms: Sequence[Arm],
     seeds: Sequence[int],
-    settings: _Settings,
+    settings: Settings,
     path: str | Path | None,
     device: torch.device,
     progress: Progress | None,
@@ -156,7 +165,7 @@ def _run(
     return found, reused
 
 
-def _describe(data: Splits, arm: Arm, seed: int, settings: _Settings) -> dict[str, Any]:
+def _describe(data: Splits, arm: Arm, seed: int, settings: Settings) -> dict[str, Any]:
     """All that decides what a training gives, and its digest."""
     decisive = {
         "data": data.train.fingerprint,
@@ -173,7 +182,7 @@ def _describe(data: Splits, arm: Arm, seed: int, settings: _Settings) -> dict[st
     return {"key": key, "name": arm.name, **decisive}
 
 
-def _train(data: Splits, arm: Arm, seed: int, settings: _Settings, device: torch.device) -> dict[str, Any]:
+def _train(data: Splits, arm: Arm, seed: int, settings: Settings, device: torch.device) -> dict[str, Any]:
     """One training; its curve has (epochs, seconds, accuracy) at some epochs, the last one included."""
     before: dict[str, float] = {}
     chosen, method, fraction, choose = data.train, arm.method, arm.fraction, dict(arm.choose)
@@ -208,7 +217,7 @@ def _seconds(trained: Trained) -> dict[str, float]:
 
 
 def _choose_once(
-    data: Data, arm: Arm, seed: int, settings: _Settings, device: torch.device
+    data: Data, arm: Arm, seed: int, settings: Settings, device: torch.device
 ) -> tuple[Data, dict[str, float]]:
     """What a proxy's Signals make the selector keep, and the seconds that it took."""
     start = time.perf_counter()
@@ -221,7 +230,7 @@ def _choose_once(
     return chosen, {"proxy": looked - start, "choice": time.perf_counter() - looked}
 
 
-def _protocol(data: Splits, seeds: Sequence[int], settings: _Settings) -> dict[str, Any]:
+def _protocol(data: Splits, seeds: Sequence[int], settings: Settings) -> dict[str, Any]:
     return {
         "data": data.name,
         "data fingerprint": data.train.fingerprint,

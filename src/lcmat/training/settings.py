@@ -61,6 +61,20 @@ class Settings:
                 raise ValueError(f"expected {name} to be {' or '.join(map(repr, valid))}, got {getattr(self, name)!r}")
 
 
+def check_loop(
+    *, epochs: int, batch_size: int, lr: float, schedule: str = "constant", augment: bool | str = True
+) -> None:
+    """Refuse now what `lcmat.train` would refuse after other work was done.
+
+    Raises:
+        ValueError: for a value out of range or an unknown name.
+    """
+    Settings(
+        epochs=epochs, steps=None, batch_size=batch_size, lr=lr, momentum=0.0, nesterov=False, weight_decay=0.0,
+        schedule=schedule, optimizer="sgd", seed=0, augment=augment, snapshots=(), record=False, precision="float32",
+    )  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Plan:
     """How a training walks over n samples.
