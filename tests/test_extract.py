@@ -11,7 +11,7 @@ from lcmat import extract, train
 from lcmat.networks import build
 from lcmat.seeding import generator
 from lcmat.training.inputs import Normaliser
-from lcmat.types import FeatureData, ImageData, Signals
+from lcmat.types import FeatureData, ImageData, Signals, Splits
 from samples import NormalisedNet, digits_like, normalised_net, vectors
 
 
@@ -165,6 +165,19 @@ def test_a_head_that_gets_maps_or_is_not_used_is_refused() -> None:
 def test_a_model_without_a_linear_layer_is_refused() -> None:
     with pytest.raises(ValueError, match=r"has no nn.Linear"):
         extract(nn.Sequential(nn.Conv2d(1, 4, 8), nn.Flatten()), digits_like(), device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "message"),
+    [
+        ("mlp", vectors(), r"expected a trained nn\.Module, got str; lcmat\.train"),
+        (nn.Linear(5, 3), Splits(vectors(), vectors(), "both"), r"got Splits; give its part \.train"),
+        (nn.Linear(5, 3), [vectors()], r"expected ImageData or FeatureData to extract from, got list; lcmat\.load"),
+    ],
+)
+def test_what_is_no_model_or_no_data_is_refused(model: Any, data: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        extract(model, data)
 
 
 def test_a_model_that_changes_from_pass_to_pass_is_refused() -> None:

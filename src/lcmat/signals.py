@@ -18,7 +18,7 @@ from lcmat.training import precision as number_formats
 from lcmat.training.inference import evaluating, full_type
 from lcmat.training.inputs import Normaliser, batch_bounds, inference_batch_size
 from lcmat.training.step import check_logits
-from lcmat.types import Data, Record, Signals
+from lcmat.types import Data, FeatureData, ImageData, Record, Signals
 
 STATISTICS = ("running", "class-batch")  # of batch normalisation
 
@@ -92,7 +92,9 @@ def extract(
     Raises:
         ValueError: when the model has no such layer or changes from pass to pass, or gives NaN; when a snapshot is
             missing.
+        TypeError: when the model or the data are none.
     """
+    _check_kinds(model, data)
     place = runtime.pick_device(device)
     precision = number_formats.resolve(precision, place, on_cuda="tf32")
     if statistics not in STATISTICS:
@@ -172,6 +174,14 @@ def _batches_of_one_class(labels: Tensor, size: int) -> Iterator[Tensor]:
         if len(bounds) > 2 and bounds[-1] - bounds[-2] == 1:
             del bounds[-2]
         yield from (rows[start:stop] for start, stop in pairwise(bounds))
+
+
+def _check_kinds(model: object, data: object) -> None:
+    if not isinstance(data, ImageData | FeatureData):
+        advice = "give its part .train" if hasattr(data, "train") else "lcmat.load reads data of many kinds"
+        raise TypeError(f"expected ImageData or FeatureData to extract from, got {type(data).__name__}; {advice}")
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"expected a trained nn.Module, got {type(model).__name__}; lcmat.train(net, data) gives one")
 
 
 @contextmanager

@@ -164,6 +164,23 @@ def test_wrong_use_is_refused_before_any_training(
     assert not spy.calls
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"data": digits().train}, "expected both parts of the data, as lcmat.load gives them, got ImageData"),
+        ({"subsets": pick(range(20))}, "expected subsets by name, .* got Subset"),
+        ({"subsets": [pick(range(20))]}, "expected subsets by name, .* got list"),
+        ({"nets": torch.nn.Linear(2, 2)}, "expected networks by name, .* got Linear"),
+        ({"nets": ["mlp", torch.nn.Linear(2, 2)]}, "expected networks by name, .* got Linear"),
+        ({"seeds": 3}, r"expected the seeds one by one, such as range\(3\), got 3"),
+    ],
+)
+def test_what_is_of_another_kind_is_refused_with_the_way_out(change: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"data": digits(), "subsets": {"craig": pick(range(20))}, **QUICK, **change}
+    with pytest.raises(TypeError, match=message):
+        evaluate(**given)
+
+
 def test_records_in_a_folder_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="is a folder; name a file"):
         evaluate(digits(), {"craig": pick(range(20))}, records=tmp_path, **QUICK)

@@ -243,6 +243,12 @@ def test_bad_methods_and_signals() -> None:
         lcmat.select([signals, _signals([15, 15])], "lcmat-s", count=3)
     with pytest.raises(ValueError, match="labels differ"):
         lcmat.select([signals, _signals([20, 20], seed=1)], "lcmat-s", count=3)
+    strange: Any
+    for strange in (signals.features, [signals, signals.features], None):
+        with pytest.raises(
+            TypeError, match=r"expected Signals, or a list of them, got .*; lcmat\.extract\(model, data\)"
+        ):
+            lcmat.select(strange, "lcmat-s", count=3)
 
 
 def test_given_samples_are_kept_and_completed() -> None:

@@ -16,6 +16,7 @@ from lcmat.evaluation.result import Report
 from lcmat.evaluation.rows import make_rows
 from lcmat.evaluation.settings import (
     Settings,
+    check_kinds,
     choose_protocol,
     describe_augmentation,
     describe_labels,
@@ -80,8 +81,9 @@ def evaluate(
     Raises:
         ValueError: for a subset of other data, no subsets, repeated seeds or networks, an unknown network, or both
             epochs and steps.
-        TypeError: for a value that is no subset or synthetic set.
+        TypeError: for a value that is no subset or synthetic set, or a network that is no name.
     """
+    check_kinds(data, subsets, nets, seeds)
     nets = _distinct("networks", [nets] if isinstance(nets, str) else nets)
     seeds = _distinct("seeds", seeds)
     weighted = [weighted] if isinstance(weighted, str) else list(weighted)

@@ -46,6 +46,26 @@ PROTOCOLS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
+def check_kinds(data: object, subsets: object, nets: object, seeds: object) -> None:
+    """Refuse what is easily given instead of what `evaluate` takes.
+
+    Raises:
+        TypeError: for one part of the data, subsets without names, networks that are no names, or a number of seeds.
+    """
+    if not isinstance(data, Splits):
+        raise TypeError(f"expected both parts of the data, as lcmat.load gives them, got {type(data).__name__}")
+    if not isinstance(subsets, Mapping):
+        raise TypeError(f"expected subsets by name, such as {{'lcmat-s': subset}}, got {type(subsets).__name__}")
+    for net in nets if isinstance(nets, list | tuple) else [nets]:
+        if not isinstance(net, str):
+            raise TypeError(
+                "expected networks by name, since every training starts one with fresh weights, got "
+                f"{type(net).__name__}; lcmat.nets() lists them"
+            )
+    if not isinstance(seeds, Iterable):
+        raise TypeError(f"expected the seeds one by one, such as range({seeds}), got {seeds!r}")
+
+
 def choose_protocol(name: str, sets: Mapping[str, Any]) -> str:
     """The protocol that is meant: with 'auto' that of condensation where a synthetic set is among the sets.
 

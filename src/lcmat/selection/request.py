@@ -148,9 +148,15 @@ def check_points(
 
     Raises:
         ValueError: when something is missing, or the points are not of the same samples.
+        TypeError: when something else than Signals is given.
     """
     facts = facts_of(entry.name, options)
-    points = (signals,) if isinstance(signals, Signals) else tuple(signals)
+    points = (signals,) if isinstance(signals, Signals) or not isinstance(signals, Sequence) else tuple(signals)
+    if strange := [type(point).__name__ for point in points if not isinstance(point, Signals)]:
+        raise TypeError(
+            f"expected Signals, or a list of them, got {strange[0]}; lcmat.extract(model, data) gives the Signals of "
+            "data, and lcmat.Signals(features=..., logits=..., labels=...) those of your own arrays"
+        )
     if not points:
         raise ValueError("expected Signals, got an empty list of them")
     if len(points) > 1 and not facts.several_points:
