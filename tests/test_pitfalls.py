@@ -66,7 +66,7 @@ PITFALLS: dict[str, tuple[str, ...]] = {
         "test_architecture.py::test_no_error_is_swallowed_unnamed",
     ),
     "B15: a proxy is found again by a part of its settings": (
-        "study/test_cells.py::test_a_key_tells_apart_all_that_matters_and_nothing_else",
+        "study/test_cells.py::test_whatever_decides_a_result_is_in_its_key",
         "evaluation/test_protocol.py::test_another_setting_is_another_training",
     ),
     "B16: a command fails with its defaults": (

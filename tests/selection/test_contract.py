@@ -204,3 +204,50 @@ def test_it_is_described(method: str) -> None:
     assert "Example:" in entry.function.__doc__
     for option in entry.options:
         assert f"{option}:" in entry.function.__doc__, f"option {option} is not documented"
+
+
+@pytest.mark.parametrize("method", [entry.name for entry in SELECTORS if set(entry.facts.needs) <= {"features"}])
+def test_features_alone_suffice_where_nothing_else_is_needed(method: str) -> None:
+    labelled = _signals()
+    bare = Signals(features=labelled.features)
+    subset = lcmat.select(bare, method, fraction=0.2, given=[7])
+    assert len(set(subset)) == 12
+    assert subset[0] == 7
+    assert (subset.per_class, subset.balance) == ((), "none")
+    assert float(subset.weights.sum()) == pytest.approx(62)
+
+
+def test_the_methods_that_users_of_embeddings_look_for_need_features_alone() -> None:
+    wanted = {"uniform", "herding", "k-center", "facility-location", "graph-cut", "prototypes"}
+    assert wanted <= {entry.name for entry in SELECTORS if set(entry.facts.needs) <= {"features"}}
+
+
+@pytest.mark.parametrize("balance", BALANCES)
+@pytest.mark.parametrize("method", [entry.name for entry in SELECTORS if entry.accepts("purse")])
+def test_costs_are_kept_within_the_budget(method: str, balance: str) -> None:
+    signals = _signals()
+    cost = 0.1 + torch.rand(signals.n, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    small, large = lcmat.select(signals, method, fraction=[0.2, 0.5], cost=cost, balance=balance, given=[5])
+    for subset, share in ((small, 0.2), (large, 0.5)):
+        spent = float(cost[subset.indices].sum())
+        assert spent <= share * float(cost.sum()) + 1e-9
+        assert 5 in subset
+        assert len(set(subset)) == len(subset)
+        assert float(subset.weights.sum()) == pytest.approx(signals.n)
+    assert len(small) < len(large)
+    # What is left would buy no further sample of any class.
+    if balance == "none":
+        left = torch.ones(signals.n, dtype=torch.bool)
+        left[large.indices] = False
+        assert float(cost[left].min()) > 0.5 * float(cost.sum()) - float(cost[large.indices].sum())
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_coverage_and_costs_work_or_name_the_methods_that_can(method: str) -> None:
+    signals, entry = _signals(), SELECTORS.find(method)
+    if not entry.accepts("coverage"):
+        with pytest.raises(ValueError, match=rf"'{method}' has no coverage.*lcmat-s"):
+            lcmat.select(signals, method, coverage=0.5)
+    if not entry.accepts("purse"):
+        with pytest.raises(ValueError, match=rf"'{method}' cannot weigh costs.*lcmat-s"):
+            lcmat.select(signals, method, fraction=0.5, cost=[1.0] * signals.n)

@@ -1,14 +1,16 @@
 """Cells: what is shared is done once, and what is needed comes first."""
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lcmat.study.cells import Cell, make_cells
 from lcmat.study.config import read_study
-from lcmat.study.design import Proxy, Study
+from lcmat.study.design import Condensation, Proxy, Study, Training
+from lcmat.study.method import read_method
 
 TEXT = """\
 title = "A study"
@@ -72,3 +74,43 @@ def test_a_key_tells_apart_all_that_matters_and_nothing_else(study: Study) -> No
     changed = {cell.key for cell in cells_of(replace(study, grids=(others,))) if cell.proxy}
     assert not keys & changed
     assert not keys & {cell.key for cell in make_cells(study, {"digits": "other data"})}
+
+
+def _another(value: object) -> object:
+    """Any value but this one."""
+    match value:
+        case bool():
+            return not value
+        case int() | float():
+            return value + 1
+        case str():
+            return value + "x"
+        case tuple():
+            return (*value, 7)
+    return 7
+
+
+def test_whatever_decides_a_result_is_in_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A proxy that was found again by a part of its settings would serve a study that asked for another.
+    parts: dict[str, Any] = {
+        "proxy": Proxy(net="mlp", points=(1,)),
+        "training": Training(weighted=("craig",)),
+        "condensation": Condensation(net="mlp"),
+        "method": read_method("craig"),
+    }
+    cell = Cell("train", "digits", "fingerprint", 0, protocol="selection", **parts)
+    changed = [
+        replace(cell, **{name: replace(part, **{field.name: _another(getattr(part, field.name))})})
+        for name, part in parts.items()
+        for field in fields(part)
+        if field.name != "options"
+    ]
+    changed += [
+        replace(cell, **{field.name: _another(getattr(cell, field.name))})  # type: ignore[arg-type]
+        for field in fields(cell)
+        if field.name not in parts
+    ]
+    keys = {cell.key, *(other.key for other in changed)}
+    assert len(keys) == 1 + len(changed)
+    monkeypatch.setattr("lcmat.study.cells.__version__", "another")
+    assert replace(cell).key not in keys

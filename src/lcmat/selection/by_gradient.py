@@ -93,8 +93,6 @@ def adacore(
         coverage: stop when 1 − L(S)/L({first pick}) reaches this.
         given: samples that are picked already.
         purse: costs and a budget instead of the count.
-        given: samples that are picked already.
-        purse: costs and a budget instead of the count.
         damping: δ, the smallest probability and the smallest feature, in its unit, that still count in full.
 
     Example:
