@@ -80,6 +80,14 @@ def test_settings_reach_the_training_and_weights_only_on_request(monkeypatch: py
     assert report.protocol["weights in the loss"] == ["craig"]
 
 
+def test_the_rightly_classified_are_counted_by_class() -> None:
+    data = digits()
+    [record] = evaluate(data, {"craig": pick(range(40))}, nets="mlp", epochs=2, seeds=[3], baseline=False).records
+    tested = torch.bincount(data.test.labels, minlength=10).tolist()
+    assert all(0 <= right <= count for right, count in zip(record["right_per_class"], tested, strict=True))
+    assert sum(record["right_per_class"]) == pytest.approx(record["accuracy"] * len(data.test))
+
+
 def test_epochs_are_two_hundred_when_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     spy = Spy(monkeypatch, train=False)
     evaluate(digits(), {"craig": pick(range(20))}, nets="mlp", seeds=[0])

@@ -9,11 +9,13 @@ import torch
 
 from evaluation.cases import digits, pick
 from lcmat import runtime
+from lcmat.evaluation.page import class_accuracies
 from lcmat.evaluation.plan import make_plan
 from lcmat.evaluation.result import Report
 from lcmat.evaluation.rows import make_rows
+from lcmat.report import Table
 from lcmat.types import FeatureData, Splits
-from report.html_checks import check_page
+from report.html_checks import Reader, check_page
 
 # Against uniform: a wins every pair, b loses every pair, c does now this, now that.
 ACCURACIES = {
@@ -160,7 +162,7 @@ def test_the_page_is_whole(tmp_path: Path, sizes: Sequence[int], nets: Sequence[
     assert "a <note>" in reader.inside("li")
     assert "worse than uniform" in reader.inside("td")
     charts = [figure for figure in reader.all("figure") if figure.get("class") == "chart"]
-    assert len(charts) == 2 * len(nets)
+    assert len(charts) == (2 + len(sizes)) * len(nets)  # accuracies and differences, and the seconds of each size
     assert "subset = lcmat.load_subset('runs/a')" in reader.inside("code")[0]
     rows = [row for row in (3, 13) if row < sizes[0]]
     expected = f"a, class 3: {len(rows)} picked, all shown, rows {', '.join(map(str, rows))}"
@@ -217,3 +219,38 @@ def test_a_page_of_a_hundred_classes_stays_small(tmp_path: Path) -> None:
     path = report.save_html(tmp_path / "a.html")
     assert path.stat().st_size < 2_000_000
     assert "Of 100 classes the first 20 are shown." in path.read_text(encoding="utf-8")
+
+
+def test_each_class_has_its_mean_accuracy_over_the_runs() -> None:
+    data = digits()
+    tested = torch.bincount(data.test.labels, minlength=10).tolist()
+    report = make_report({"a": [0.5, 0.6], "uniform": [0.4, 0.4], "full": [0.9, 0.9]}, sizes=(20, 30), data=data)
+    for record in report.records:
+        right = {"a": 1 + record["seed"], "uniform": 0, "full": 2}[record["name"]]
+        record["right_per_class"] = [min(right, count) for count in tested]
+    _, *tables = class_accuracies(report)
+    assert [table.caption for table in tables if isinstance(table, Table)] == ["10 % kept", "15 % kept"]
+    for table in tables:
+        assert isinstance(table, Table)
+        assert table.folded
+        assert table.columns == ("class", "tested", "a", "uniform", "full")
+        for place, row in enumerate(table.rows):
+            cells = [f"{100 * right / tested[place]:.1f}" for right in (1.5, 0.0, 2.0)]
+            assert row == (str(place), str(tested[place]), *cells)
+
+
+def test_records_without_classes_give_no_table_of_them() -> None:
+    assert class_accuracies(make_report()) == ()
+
+
+def test_bars_add_up_what_comes_before_a_trained_network(tmp_path: Path) -> None:
+    stages = {"a": {"load": 9.0, "train": 2.0, "extract": 0.5, "select": 1.0}}
+    page = make_report(single()).save_html(tmp_path / "report.html", stages=stages).read_text(encoding="utf-8")
+    assert "Seconds to a trained network, 10 % kept. a: 5 s; uniform: 1.5 s" in page
+
+
+def test_commands_are_shown_where_they_are_known(tmp_path: Path) -> None:
+    report = make_report(single())
+    assert "How to repeat it" not in Reader(report.save_html(tmp_path / "a.html").read_text()).inside("h2")
+    reader = Reader(report.save_html(tmp_path / "b.html", commands=["lcmat a", "lcmat b"]).read_text())
+    assert "lcmat a\nlcmat b" in reader.inside("code")

@@ -77,6 +77,13 @@ def test_no_line_ends_between_a_number_and_its_unit() -> None:
     assert Reader(render(Page("x", (), (Section("y", (table,)),)))).inside("figcaption") == ["digits, 5\u00a0% kept"]
 
 
+def test_a_folded_table_opens_at_its_caption() -> None:
+    table = Table("more", ("a",), (("b",),), folded=True)
+    reader = check_page(render(Page("x", (), (Section("y", (table,)),))))
+    assert reader.inside("summary") == ["more"]
+    assert not reader.inside("figcaption")
+
+
 def test_bands_lie_behind_all_lines() -> None:
     points = (Point(1.0, 50.0, 45.0, 55.0), Point(20.0, 60.0, 50.0, 70.0))
     curves = Curves("t", "s", "x", "y", (Series("craig", points), Series("herding", points)))

@@ -1,14 +1,33 @@
 """The report page of an evaluation: what stands where, and in which words."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING
 
+import torch
+
 from lcmat import runtime
-from lcmat.evaluation.gallery import PAGE_BYTES, picture_blocks
+from lcmat.evaluation.gallery import CLASSES, PAGE_BYTES, picture_blocks
 from lcmat.evaluation.plan import FULL, Entry, class_counts, first_seeds
 from lcmat.evaluation.rows import NUMERIC, Row, texts
-from lcmat.report import Bar, Block, Bullets, Code, Curves, Facts, Forest, Page, Point, Section, Series, Table, Text
+from lcmat.report import (
+    Bar,
+    Block,
+    Bullets,
+    Code,
+    Curves,
+    Facts,
+    Forest,
+    Page,
+    Point,
+    Section,
+    Series,
+    Stack,
+    Stacks,
+    Table,
+    Text,
+)
 from lcmat.report.wording import in_words, listed, percent, points, score, seconds, span
 from lcmat.types import SyntheticSet
 
@@ -23,6 +42,7 @@ def describe(
     title: str,
     folders: Mapping[str, str | Path],
     stages: Mapping[str, Mapping[str, float]],
+    commands: Sequence[str] = (),
     page_bytes: int = PAGE_BYTES,
 ) -> Page:
     """The page of a report, ready to be rendered, with pictures of about so many bytes at most."""
@@ -32,8 +52,10 @@ def describe(
         Section("Notes", (Bullets(report.notes),) if report.notes else ()),
         Section("What was picked", picture_blocks(report.data, chosen, page_bytes=page_bytes) if pictures else ()),
         Section("Class counts", (_class_table(report, chosen),)),
+        Section("Accuracy of each class", class_accuracies(report)),
         Section("How to use a subset", tuple(_usage(report, chosen, folders))),
         Section("How it was measured", (protocol_facts(report),)),
+        command_section(commands),
         Section("What was compared", (_methods(chosen),)),
         Section("Seconds", tuple(_times(report, stages))),
         Section("Versions and machine", (version_facts(report),)),
@@ -44,6 +66,11 @@ def describe(
 def result_blocks(report: "Report") -> tuple[Block, ...]:
     """The table of the rows, and for each network a plot of the accuracies and one of the differences."""
     return _result_table(report), *_charts(report)
+
+
+def command_section(commands: Sequence[str]) -> Section:
+    """The commands that make the results again; without any the section is left out."""
+    return Section("How to repeat it", (Code("\n".join(commands)),) if commands else ())
 
 
 def protocol_facts(report: "Report") -> Facts:
@@ -135,6 +162,47 @@ def _class_table(report: "Report", chosen: list[Entry]) -> Table:
     return Table(caption, heads, rows, tuple(range(1, len(heads))))
 
 
+def class_accuracies(report: "Report") -> tuple[Block, ...]:
+    """A table for each network and size: the mean accuracy on the test samples of each class, in %.
+
+    Of many classes the first are shown; there is nothing where the records do not tell.
+    """
+    if not all("right_per_class" in record for record in report.records):
+        return ()
+    test = report.data.test
+    names, tested = test.class_names[:CLASSES], torch.bincount(test.labels, minlength=len(test.class_names)).tolist()
+    nets = list(dict.fromkeys(row.net for row in report.rows))
+    tables = []
+    for net, size in dict.fromkeys((row.net, row.size) for row in report.rows if row.name != FULL):
+        rows = [row for row in report.rows if row.net == net and (row.size == size or row.name == FULL)]
+        means = [_class_means(report, row) for row in rows]
+        cells = (
+            (
+                name,
+                f"{tested[place]:,}",
+                *(score(mean[place] / tested[place]) if tested[place] else "–" for mean in means),
+            )
+            for place, name in enumerate(names)
+        )
+        heads = ("class", "tested", *(row.name for row in rows))
+        caption = f"{percent(size / len(report.data.train))} kept" + (f", {net}" if len(nets) > 1 else "")
+        tables.append(Table(caption, heads, tuple(cells), tuple(range(1, len(heads))), folded=True))
+    if not tables:
+        return ()
+    about = (
+        "Test accuracy in % after the last epoch, mean over the runs; without intervals, as a class has few samples."
+    )
+    if len(names) < len(test.class_names):
+        about += f" Of {len(test.class_names)} classes the first {len(names)} are shown."
+    return Text(about), *tables
+
+
+def _class_means(report: "Report", row: Row) -> list[float]:
+    """How many test samples of each class were classified rightly, mean over the runs of a row."""
+    own = [r for r in report.records if (r["net"], r["size"], r["name"]) == (row.net, row.size, row.name)]
+    return [fmean(counts) for counts in zip(*(record["right_per_class"] for record in own), strict=True)]
+
+
 def _which_seed(report: "Report") -> str:
     return f"in the subsets of training {first_seeds(report.entries)}"
 
@@ -169,6 +237,24 @@ def _methods(chosen: list[Entry]) -> Facts:
     return Facts(tuple(items))
 
 
+_PARTS = {"proxy": "train", "extraction": "extract", "selection": "select"}
+
+
+def _time_bars(report: "Report", stages: Mapping[str, Mapping[str, float]]) -> Iterator[Stacks]:
+    """What one trained network costs in all, the choice included: a figure for each network and size."""
+    nets = list(dict.fromkeys(row.net for row in report.rows))
+    for net, size in dict.fromkeys((row.net, row.size) for row in report.rows if row.name != FULL):
+        bars = []
+        for row in report.rows:
+            if row.net == net and (row.size == size or row.name == FULL):
+                before = [stages.get(row.name, {}).get(stage, 0.0) for stage in _PARTS.values()]
+                bars.append(Stack(row.name, "", (*before, row.seconds), f"{seconds(sum(before) + row.seconds)} s"))
+        title = f"Seconds to a trained network, {percent(size / len(report.data.train))} kept"
+        title += f", {net}" if len(nets) > 1 else ""
+        summary = "; ".join(f"{bar.name}: {bar.text}" for bar in bars)
+        yield Stacks(title, summary, "seconds", (*_PARTS, "training"), tuple(bars))
+
+
 def _times(report: "Report", stages: Mapping[str, Mapping[str, float]]) -> Iterator[Block]:
     rows = tuple(
         (row.net, f"{percent(row.fraction)} ({row.size:,})", row.name, seconds(row.seconds), seconds(row.test_seconds))
@@ -177,6 +263,7 @@ def _times(report: "Report", stages: Mapping[str, Mapping[str, float]]) -> Itera
     heads = ("network", "kept", "trained on", "one training", "one test")
     yield Table("Seconds of the evaluation, mean over the seeds", heads, rows, (3, 4))
     if stages:
+        yield from _time_bars(report, stages)
         columns = list(dict.fromkeys(stage for own in stages.values() for stage in own))
         body = tuple((name, *(seconds(own.get(stage)) for stage in columns)) for name, own in stages.items())
         yield Table("Seconds before it, by stage", ("", *columns), body, tuple(range(1, len(columns) + 1)))

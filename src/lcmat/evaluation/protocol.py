@@ -27,6 +27,9 @@ from lcmat.version import __version__
 
 Progress = Callable[[int, int, str], None]
 
+# What a training gives, in its record; records of earlier versions lack the second.
+_MEASURED = ("accuracy", "right_per_class", "seconds", "machine")
+
 
 def evaluate(
     data: Splits,
@@ -184,7 +187,7 @@ def _run(
             finished[cell["key"]] = measured
             if path:
                 files.append_json_line(path, {**cell, **measured})
-        found.append({**cell, **{name: measured[name] for name in ("accuracy", "seconds", "machine")}})
+        found.append({**cell, **{name: measured[name] for name in _MEASURED if name in measured}})
     if progress:
         progress(len(cells), len(cells), "done")
     return found, f"{reused} of {len(cells)} trainings were done before and taken from the records." if reused else ""
@@ -245,9 +248,11 @@ def _train_cell(
         precision=settings.precision,
     )
     trained = time.perf_counter()
-    accuracy = training.accuracy(model, data.test, device=device)
+    right = training.predict(model, data.test, device=device).argmax(1) == data.test.labels
     seconds = {"train": trained - start, "test": time.perf_counter() - trained}
-    return {"accuracy": accuracy, "seconds": seconds, "machine": runtime.machine()}
+    per_class = torch.bincount(data.test.labels[right], minlength=len(data.test.class_names)).tolist()
+    accuracy = float(right.double().mean())
+    return {"accuracy": accuracy, "right_per_class": per_class, "seconds": seconds, "machine": runtime.machine()}
 
 
 def _protocol(

@@ -89,6 +89,7 @@ class Report:
         title: str = "",
         folders: Mapping[str, str | Path] | None = None,
         stages: Mapping[str, Mapping[str, float]] | None = None,
+        commands: Sequence[str] = (),
     ) -> Path:
         """Write the report as one HTML file that opens offline, atomically.
 
@@ -97,12 +98,15 @@ class Report:
             pictures: whether to show what was picked, where the data are images.
             title: of the page; made from the data's name when empty.
             folders: name -> where its subset is saved, for the lines that load it.
-            stages: name -> {stage: seconds} of what came before, such as proxy, extraction and selection.
+            stages: name -> {stage: seconds} of what came before: 'load', 'train' (the proxy), 'extract' and 'select'.
+            commands: that make the results again, to be shown.
 
         Returns:
             The path.
         """
-        page = describe(self, pictures=pictures, title=title, folders=folders or {}, stages=stages or {})
+        page = describe(
+            self, pictures=pictures, title=title, folders=folders or {}, stages=stages or {}, commands=commands
+        )
         return files.write_text(path, render(page))
 
 

@@ -17,6 +17,7 @@ class Table:
         rows: one text for each column; the first column names the row.
         numeric: positions of the columns that are set flush right.
         tones: for each row 'good', 'bad' or '', the mark at its last cell; empty for none at all.
+        folded: whether it stays closed until a reader opens it.
     """
 
     caption: str
@@ -24,6 +25,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     numeric: tuple[int, ...] = ()
     tones: tuple[str, ...] = ()
+    folded: bool = False
 
     def __post_init__(self) -> None:
         if any(len(row) != len(self.columns) for row in self.rows):

@@ -12,6 +12,7 @@ from lcmat.evaluation.page import describe
 from lcmat.networks import build
 from lcmat.networks.build import parse as parse_net
 from lcmat.report import Page, render
+from lcmat.study import commands
 from lcmat.study.pipeline import Machine, choose, read_again
 from lcmat.study.store import Run
 from lcmat.types import Splits, Subset
@@ -114,7 +115,7 @@ def compare(
         device=machine.device,
         progress=None if follow is None else lambda done, total, _: follow(done, total),
     )
-    page = files.write_text(folder / "report.html", render(_describe(report, named, PAGE_BYTES)))
+    page = files.write_text(folder / "report.html", render(_describe(report, named, protocol, folder, PAGE_BYTES)))
     paths = [os.path.relpath(run.path, folder) for run in runs]
     files.write_json(folder / "evaluation.json", {"format": 1, "runs": paths, "protocol": asdict(protocol)})
     return report, page
@@ -137,16 +138,18 @@ def describe_again(folder: Path, machine: Machine, page_bytes: int = PAGE_BYTES)
         raise ValueError(f"{folder / 'evaluation.json'} does not describe an evaluation: {error!r}") from None
     runs = [Run.open(path) for path in paths]
     report, _ = compare(runs, protocol, folder, machine)
-    return _describe(report, name_runs(runs), page_bytes)
+    return _describe(report, name_runs(runs), protocol, folder, page_bytes)
 
 
-def _describe(report: Report, runs: Mapping[str, Run], page_bytes: int) -> Page:
+def _describe(report: Report, runs: Mapping[str, Run], protocol: Protocol, folder: Path, page_bytes: int) -> Page:
+    chosen = [commands.select_command(run) for run in runs.values()]
     return describe(
         report,
         pictures=True,
         title="",
         folders={name: run.subset_folders()[0] for name, run in runs.items()},
         stages={name: run.seconds for name, run in runs.items()},
+        commands=[*chosen, commands.evaluate_command([run.path for run in runs.values()], protocol, folder)],
         page_bytes=page_bytes,
     )
 

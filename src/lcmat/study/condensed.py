@@ -7,6 +7,8 @@ from lcmat import files
 from lcmat.condensation.plan import default_net
 from lcmat.data import load
 from lcmat.evaluation import Report, evaluate
+from lcmat.study.commands import condense_command, evaluate_command, join_command
+from lcmat.study.comparison import Protocol
 from lcmat.study.condensing import read_run, threads_for
 from lcmat.types import Splits, SyntheticSet
 
@@ -68,7 +70,21 @@ def evaluate_condensed(
             progress=progress,
         )
     title = f"{', '.join(dict.fromkeys(methods))} on {splits.name}"
-    return report, report.save_html(out / "report.html", title=title)
+    asked = Protocol(tuple(nets), seeds, int(report.records[0]["settings"]["epochs"]), full=full)
+    made = [command for folder, tiny in sets.items() for command in _commands(folder, tiny)]
+    again = [*made, evaluate_command(folders, asked, out)]
+    return report, report.save_html(out / "report.html", title=title, commands=again)
+
+
+def _commands(folder: Path, tiny: SyntheticSet) -> list[str]:
+    """What makes a folder's set again; nothing for one that `lcmat condense` did not make."""
+    if not (folder / "condense.json").is_file():
+        return []
+    meta = read_run(folder)
+    if joined := [Path(path) for path in meta.get("joined", ())]:
+        shards = [command for shard in joined if shard.is_dir() for command in _commands(shard, open_condensed(shard))]
+        return [*shards, join_command(joined, folder)]
+    return [condense_command(folder, meta["request"], max(1, int(tiny.recipe.get("steps", 1))))]
 
 
 def join_runs(folders: Sequence[Path], out: Path) -> SyntheticSet:

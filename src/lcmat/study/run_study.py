@@ -12,6 +12,7 @@ from lcmat.data.loading import absolute
 from lcmat.evaluation.gallery import PAGE_BYTES
 from lcmat.report import Page, render
 from lcmat.study.cells import make_cells
+from lcmat.study.commands import study_command
 from lcmat.study.conduct import CellsFailedError, Tell, conduct
 from lcmat.study.config import read_study
 from lcmat.study.crew import Crew, CrewFailedError
@@ -113,13 +114,13 @@ def describe_again(path: Path, machine: Machine, page_bytes: int = PAGE_BYTES) -
     splits = read_sources(study, sources)
     cells = make_cells(study, {name: own.train.fingerprint for name, own in splits.items()})
     conduct(cells, folder, Worker(study, folder, splits, machine))
-    return describe_study(collect(study, folder, splits, cells), page_bytes)
+    return describe_study(collect(study, folder, splits, cells), page_bytes, study_command(path))
 
 
 def _write(outcome: Outcome, path: Path) -> Path:
     outcome.save(path)
     files.write_text(path / "results.md", as_markdown(outcome))
-    return files.write_text(path / "report.html", render(describe_study(outcome)))
+    return files.write_text(path / "report.html", render(describe_study(outcome, command=study_command(path))))
 
 
 def _keep_file(asked: Asked, study: Study, folder: StudyFolder) -> None:

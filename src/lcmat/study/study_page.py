@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from lcmat.evaluation.gallery import PAGE_BYTES, picture_blocks
-from lcmat.evaluation.page import protocol_facts, result_blocks, version_facts
+from lcmat.evaluation.page import class_accuracies, command_section, protocol_facts, result_blocks, version_facts
 from lcmat.evaluation.plan import FULL
 from lcmat.report import Block, Bullets, Facts, Page, Section, Stack, Stacks, Table, Text
 from lcmat.report.wording import percent, points, seconds, span
@@ -15,7 +15,7 @@ BESIDE_COLUMNS = ("data", "kept", "network", "method", "n", "ours", "paper", "ou
 _SPELLED_OUT = 4  # groups whose findings stand at the top of the page
 
 
-def describe_study(outcome: Outcome, page_bytes: int = PAGE_BYTES) -> Page:
+def describe_study(outcome: Outcome, page_bytes: int = PAGE_BYTES, command: str = "") -> Page:
     """The page, ready to be rendered, with pictures of about so many bytes at most."""
     study = outcome.study
     with_reports = [group for group in outcome.groups if group.report]
@@ -32,10 +32,13 @@ def describe_study(outcome: Outcome, page_bytes: int = PAGE_BYTES) -> Page:
     if several_proxies:
         sections.append(Section("Results by proxy", tuple(_proxy_tables(with_reports))))
     else:
-        sections += [Section(f"Results: {g.label}", result_blocks(g.report)) for g in with_reports if g.report]
+        for group in with_reports:
+            if group.report:
+                sections.append(Section(f"Results: {group.label}", result_blocks(group.report)))
+                sections.append(Section(f"Accuracy of each class: {group.label}", class_accuracies(group.report)))
     if "pictures" in study.show:
         sections += list(_pictures(outcome, page_bytes))
-    sections += _closing(outcome, with_reports)
+    sections += [command_section([command] if command else []), *_closing(outcome, with_reports)]
     return Page(study.title, _lead(outcome, with_reports, several_proxies=several_proxies), tuple(sections))
 
 
