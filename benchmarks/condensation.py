@@ -18,6 +18,7 @@ from torch import Tensor
 from lcmat import augment, runtime
 from lcmat.condensation import CONDENSERS, views
 from lcmat.condensation.loop import Loop
+from lcmat.condensation.norms import NormReluPool, fused_kernels
 from lcmat.condensation.plan import make_plan
 from lcmat.seeding import generator
 from lcmat.training import precision as number_formats
@@ -137,9 +138,30 @@ def parts_of_a_step(loop: Loop) -> dict[str, Callable[[], Tensor]]:
     }
 
 
-def gpu_step(device: torch.device, precision: str) -> float:
+def check_kernels(device: torch.device) -> None:
+    """Whether fused kernels move the samples as plain layers do; with precisions beside it for comparison."""
+    if fused_kernels() is None:
+        print("\nno fused kernels: Triton is missing, or finds no compiler")
+        return
+    moved = {}
+    for precision, kernels in (("float32", False), ("float32", True), ("tf32", True), ("bf16", True)):
+        NormReluPool.kernels = kernels
+        loop = make_loop(noise(5000, 3, 32), "lcmat-c", "convnet", device, precision=precision, graph=False)
+        with number_formats.float32_products(precision, device):
+            loop.match()
+        assert loop.stored.grad is not None
+        moved[precision, kernels] = loop.stored.grad.double()
+    truth = moved.pop(("float32", False))
+    print("\nderivatives in the samples against float32 with plain norms, relative:")
+    for (precision, _), found in moved.items():
+        print(f"{precision}, fused norms: {float((found - truth).norm() / truth.norm()):.1e}")
+
+
+def gpu_step(device: torch.device, precision: str, *, kernels: bool) -> float:
     """LCMat-C's inner step in the shapes of CIFAR-10: its parts, and milliseconds of the whole."""
-    print(f"\n== lcmat-c, ConvNet-3, 3 × 32 × 32, {precision}; ms, each part alone")
+    NormReluPool.kernels = kernels
+    name = f"{precision}, {'fused' if kernels else 'plain'} norms"
+    print(f"\n== lcmat-c, ConvNet-3, 3 × 32 × 32, {name}; ms, each part alone")
     print(f"{'':36}{'no graph':>10}{'graph':>10}")
     loop = make_loop(noise(5000, 3, 32), "lcmat-c", "convnet", device, precision=precision, graph=False)
     with number_formats.float32_products(precision, device):
@@ -192,8 +214,14 @@ def main() -> None:
     if device.type != "cuda":
         print(f"\nThe limit of {LIMIT_MS:.0f} ms on an H200 was not measured: this machine has no CUDA device.")
     elif given.only != "small":
-        times = {precision: gpu_step(device, precision) for precision in ("float32", "tf32", "bf16")}
-        print(f"\nlcmat-c, network's training included, bf16: {times['bf16']:.2f} ms, limit {LIMIT_MS:.2f} ms")
+        check_kernels(device)
+        times = {
+            (precision, kernels): gpu_step(device, precision, kernels=kernels)
+            for precision, kernels in (("float32", True), ("tf32", True), ("bf16", False), ("bf16", True))
+        }
+        print("\nlcmat-c, network's training included")
+        for (precision, kernels), value in times.items():
+            print(f"{precision}, {'fused' if kernels else 'plain'} norms: {value:.2f} ms, limit {LIMIT_MS:.2f} ms")
         slowest_kernels(device, "bf16")
 
 

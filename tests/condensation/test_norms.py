@@ -7,7 +7,7 @@ from torch.autograd import forward_ad
 
 from lcmat import networks
 from lcmat.condensation.follower import lightened
-from lcmat.condensation.norms import ChannelNorm
+from lcmat.condensation.norms import ChannelNorm, NormReluPool, fused_kernels
 from lcmat.seeding import generator
 from samples import digits_like
 
@@ -63,7 +63,38 @@ def test_a_lightened_network_is_the_same_function() -> None:
     inputs = maps(0, (5, 2, 8, 8))
     torch.testing.assert_close(own(inputs), net(inputs))
     layers = list(own.modules())
-    assert sum(isinstance(part, ChannelNorm) for part in layers) == 2
+    assert sum(isinstance(part, NormReluPool) for part in layers) == 2
+    assert own.state_dict().keys() < net.state_dict().keys(), "weights keep their names"
     assert all(part.bias is None for part in layers if isinstance(part, nn.Conv2d))
     other = nn.Sequential(nn.Conv2d(2, 4, 3), nn.GroupNorm(2, 4), nn.Conv2d(4, 4, 3))
     assert len(lightened(other).state_dict()) == 6, "norms over several channels keep what a bias changes"
+
+
+@pytest.mark.parametrize("behind", [[nn.ReLU()], [nn.ReLU(), nn.AvgPool2d(3)], [nn.Tanh(), nn.AvgPool2d(2)]])
+def test_only_the_pool_that_is_meant_is_taken_in(behind: list[nn.Module]) -> None:
+    net = nn.Sequential(nn.Conv2d(2, 3, 3), nn.GroupNorm(3, 3), *behind).double()
+    inputs = maps(0, (2, 2, 8, 8))
+    expected = net(inputs)
+    torch.testing.assert_close(lightened(net)(inputs), expected)
+    assert type(net[1]) is ChannelNorm
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("side", [8, 12, 32, 64])
+def test_kernels_compute_what_plain_layers_do(side: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert fused_kernels() is not None
+    norm = NormReluPool.of(plain_norm()).float().cuda()
+    parts = [maps(seed, (5, 3, side, side)).float().cuda().requires_grad_() for seed in (0, 1)]
+    weights = [maps(seed, (5, 3, side // 2, side // 2)).float().cuda() for seed in (2, 3)]
+
+    def everything() -> list[Tensor]:
+        plain = norm(parts[0])
+        first = torch.autograd.grad((plain * weights[0]).sum(), [parts[0], norm.weight, norm.bias])
+        both = in_dual_numbers(norm, *parts)
+        value = torch.stack([(a * b).sum() for a, b in zip(both, weights, strict=True)]).sum()
+        return [plain, *first, *both, *torch.autograd.grad(value, parts)]
+
+    with_kernels = everything()
+    monkeypatch.setattr(NormReluPool, "kernels", False)
+    for ours, theirs in zip(with_kernels, everything(), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from copy import deepcopy
-from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from lcmat import networks, seeding
-from lcmat.condensation.norms import ChannelNorm
+from lcmat.condensation.norms import ChannelNorm, NormReluPool
 from lcmat.condensation.plan import Plan
 from lcmat.training.inference import full_type
 from lcmat.training.inputs import input_type
@@ -79,16 +78,30 @@ class Follower:
 def lightened(net: nn.Module) -> nn.Module:
     """The same function in fewer passes over its maps.
 
-    Norms of each channel become `ChannelNorm`, and the biases of convolutions go that such a norm takes out again.
+    Norms of each channel become `ChannelNorm`, or `NormReluPool` with what follows, and the biases of convolutions go
+    that such a norm takes out again.
     """
     for part in list(net.modules()):
         if isinstance(part, nn.Sequential):
-            for place, (first, second) in enumerate(pairwise(list(part))):
-                if isinstance(second, nn.GroupNorm) and second.num_groups == second.num_channels and second.affine:
-                    part[place + 1] = ChannelNorm.of(second)
-                    if isinstance(first, nn.Conv2d):
-                        first.bias = None
+            for place, norm in enumerate(list(part)):
+                if isinstance(norm, nn.GroupNorm) and norm.num_groups == norm.num_channels and norm.affine:
+                    _lighten(part, place, norm)
     return net
+
+
+def _lighten(layers: nn.Sequential, place: int, norm: nn.GroupNorm) -> None:
+    before, behind = list(layers)[:place], list(layers)[place + 1 : place + 3]
+    if before and isinstance(before[-1], nn.Conv2d):
+        before[-1].bias = None
+    layers[place] = ChannelNorm.of(norm)
+    if len(behind) == 2 and isinstance(behind[0], nn.ReLU) and _halves(behind[1]):
+        layers[place] = NormReluPool.of(norm)
+        layers[place + 1], layers[place + 2] = nn.Identity(), nn.Identity()
+
+
+def _halves(layer: nn.Module) -> bool:
+    """Whether a layer is the 2 × 2 average pool."""
+    return isinstance(layer, nn.AvgPool2d) and str(layer) == str(nn.AvgPool2d(2))
 
 
 def _gradients(net: nn.Module) -> list[Tensor]:

@@ -5,11 +5,14 @@ derivative of y in x is the symmetric J = γs(I − 11ᵀ/m − x̂x̂ᵀ/m). So
 tangents forward and derivatives backward. Only the derivative of a tangent in x is more than that.
 """
 
-from typing import Any
+from functools import cache
+from subprocess import SubprocessError
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
+from torch.nn import functional
 
 
 class ChannelNorm(nn.GroupNorm):
@@ -27,7 +30,7 @@ class ChannelNorm(nn.GroupNorm):
     """
 
     @classmethod
-    def of(cls, norm: nn.GroupNorm) -> "ChannelNorm":
+    def of(cls, norm: nn.GroupNorm) -> Self:
         """The same norm with the same weights."""
         own = cls(norm.num_groups, norm.num_channels, norm.eps, norm.affine)
         own.weight, own.bias = norm.weight, norm.bias
@@ -41,6 +44,42 @@ class ChannelNorm(nn.GroupNorm):
         apply: Any = _DualNorm.apply
         own: Tensor = forward_ad.make_dual(*apply(maps, tangents, self.weight, self.bias, self.eps))
         return own
+
+
+class NormReluPool(ChannelNorm):
+    """`ChannelNorm`, ReLU and a 2 × 2 average pool: on CUDA one kernel, where Triton can build it.
+
+    Attributes:
+        kernels: whether there may be such kernels.
+    """
+
+    kernels = True
+
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002, the name in `nn.GroupNorm`
+        """Maps `[n, channels, height, width]` -> maps of half the sides."""
+        maps, tangents = forward_ad.unpack_dual(input)
+        fused = fused_kernels() if self.kernels and maps.is_cuda else None
+        if fused is None or not fused.suits(maps):
+            return functional.avg_pool2d(functional.relu(super().forward(input)), 2)
+        own: Tensor
+        if tangents is None:
+            own = fused.norm_relu_pool(maps, self.weight, self.bias, self.eps)
+        else:
+            own = forward_ad.make_dual(*fused.dual_norm_relu_pool(maps, tangents, self.weight, self.bias, self.eps))
+        return own
+
+
+@cache
+def fused_kernels() -> Any:
+    """The module with kernels in Triton, tried out; None where it is missing or finds no compiler."""
+    try:
+        from lcmat.condensation import fused
+
+        maps, one = torch.ones(1, 1, 2, 2, device="cuda"), torch.ones(1, device="cuda")
+        fused.norm_relu_pool(maps, one, one, 1e-5)
+    except (ImportError, OSError, RuntimeError, SubprocessError):
+        return None
+    return fused
 
 
 class _DualNorm(torch.autograd.Function):
