@@ -254,6 +254,22 @@ def test_kinds_of_csv(tmp_path: Path, name: str) -> None:
     assert load(tmp_path / name).train.class_names == ("x", "y")
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_what_spreadsheets_separate_by(tmp_path: Path, name: str, separator: str) -> None:
+    text = "size in cm,weight,kind\n1,2,x\n3,4,y\n5,6,x\n7,8,y\n".replace(",", separator)
+    (tmp_path / name).write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
+    splits = load(tmp_path / name)
+    assert splits.train.class_names == ("x", "y")
+    assert splits.train.inputs.shape[1] == 2
+
+
+def test_text_that_is_not_utf_8_is_said(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes("a,label\n1,café\n2,thé\n".encode("latin1"))
+    with pytest.raises(ValueError, match=r"expected text in UTF-8 in .*a\.csv, but column 'label' holds other"):
+        load(tmp_path / "a.csv")
+
+
 def test_train_and_test_csv(tmp_path: Path) -> None:
     write_csv(tmp_path / "train.csv", "a,b,label\n1,2,x\n3,4,y\n")
     write_csv(tmp_path / "test.csv", "label,b,a\ny,8,7\n")

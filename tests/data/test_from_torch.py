@@ -135,6 +135,27 @@ def test_unusable_items_are_refused(inputs: Any, labels: Any, message: str) -> N
         load(Items(inputs, labels))
 
 
+class Dictionaries(Items):
+    def __getitem__(self, row: int) -> Any:
+        image, label = super().__getitem__(row)
+        return {"id": row, "image": image, "label": label} if self.labels[0] else {"Label": label, "image": image}
+
+
+def test_dictionaries_of_an_input_and_its_label_are_pairs() -> None:
+    splits = load((Dictionaries(list(IMAGES), [0, 1] * 4), Dictionaries(CHANNELS_FIRST, [0, 1] * 4)))
+    assert torch.equal(splits.train.inputs, CHANNELS_FIRST)
+    assert torch.equal(splits.test.inputs, CHANNELS_FIRST)
+    assert splits.train.labels.tolist() == [0, 1] * 4
+    with pytest.raises(ValueError, match=r"train:row 0 as a pair .* got a dictionary of id, image, label; let the"):
+        load(Dictionaries(IMAGES))
+
+
+def test_a_type_that_numpy_does_not_have() -> None:
+    inputs = torch.rand(8, 3, generator=torch.Generator().manual_seed(0))
+    splits = load(pair(inputs.bfloat16()))
+    assert torch.equal(splits.train.inputs, inputs.bfloat16().float())
+
+
 def test_items_that_are_no_pairs_are_refused() -> None:
     with pytest.raises(ValueError, match=r"train:row 0 as a pair \(image or features, label\), got tuple"):
         load(TensorDataset(torch.zeros(4, 3)))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from lcmat.data.pixels import ImageStack
 from lcmat.data.raw import Raw, RawPart
 
-_LABEL_NAMES = ("label", "labels", "target", "class", "y")
+LABEL_NAMES = ("label", "labels", "target", "class", "y")
 _ROW_NAMES = ("id", "index", "unnamed: 0", "__index_level_0__", "")
 
 
@@ -163,7 +163,7 @@ def _label_column(schema: pa.Schema, images: list[str], where: str, listed: str)
     """The label's column, and what to say when its name did not tell."""
     marked = [name for name, kind in _features(schema).items() if kind.get("_type") == "ClassLabel"]
     marked = [name for name in marked if name in schema.names]
-    named = marked or [name for name in schema.names if name.lower() in _LABEL_NAMES and name not in images]
+    named = marked or [name for name in schema.names if name.lower() in LABEL_NAMES and name not in images]
     if len(named) == 1:
         return named[0], ""
     if not named:

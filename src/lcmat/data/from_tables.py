@@ -34,7 +34,10 @@ def read_parquet(source: Path, *, label: str | None = None, image: str | None = 
 
 
 def read_csv(source: Path, *, label: str | None = None) -> Raw:
-    """Read a CSV file (or .tsv, either gzipped) with a header: columns of features and a label."""
+    """Read a CSV file (or .tsv, either gzipped) with a header: columns of features and a label.
+
+    A .csv whose first line has more semicolons or tabs than commas, as spreadsheets write it, is read by these.
+    """
     return _read(source, _CSV, _csv_table, label=label, image=None, resize=None)
 
 
@@ -74,12 +77,22 @@ def _parquet_table(path: Path) -> pa.Table:
 
 
 def _csv_table(path: Path) -> pa.Table:
-    delimiter = "\t" if ".tsv" in path.name.lower() else ","
-    table = pyarrow.csv.read_csv(path, parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter))
+    table = pyarrow.csv.read_csv(path, parse_options=pyarrow.csv.ParseOptions(delimiter=_delimiter(path)))
+    if foreign := [field.name for field in table.schema if pa.types.is_binary(field.type)]:
+        raise ValueError(f"expected text in UTF-8 in {path}, but column {foreign[0]!r} holds other; save it as UTF-8")
     if table.num_columns and all(_is_number(name) for name in table.column_names):
         shown = ", ".join(table.column_names[:5])
         raise ValueError(f"expected the names of the columns in the first line of {path}, got numbers: {shown}")
     return table
+
+
+def _delimiter(path: Path) -> str:
+    """What separates the names in the first line: a tab in a .tsv, else a comma, or a semicolon or tab if more."""
+    if ".tsv" in path.name.lower():
+        return "\t"
+    with pa.input_stream(path) as file:
+        first, _, _ = file.read(2**16).partition(b"\n")
+    return max(",;\t", key=lambda character: first.count(character.encode()))
 
 
 def _is_number(text: Any) -> bool:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch.utils.data import Dataset, IterableDataset
 
+from lcmat.data.columns import LABEL_NAMES
 from lcmat.data.pixels import Bytes, ImageStack, to_images
 from lcmat.data.raw import Raw, RawPart, as_features
 
@@ -53,7 +54,7 @@ def _read_part(data: Any, where: str, resize: int | None) -> tuple[RawPart, tupl
         elif content.ndim == 1:
             vectors.append(content)
         else:
-            stack.add_array(_pixels(content, name, is_tensor=isinstance(item[0], torch.Tensor)), name)
+            stack.add_array(_pixels(content, name, is_tensor=isinstance(_pair(item, name)[0], torch.Tensor)), name)
     raw_labels = np.array(labels, dtype=object)
     if not vectors:
         return RawPart(stack.finish(), raw_labels, tuple(names)), stack.notes()
@@ -81,14 +82,28 @@ class _Items:
         return (self._data[row] for row in range(len(self)))
 
 
-def _content(item: Any, name: str) -> NDArray[Any] | Image.Image:
+def _pair(item: Any, name: str) -> tuple[Any, Any]:
+    """The image or features of an item, and its label; of a dictionary too, where the names leave no doubt."""
+    if isinstance(item, dict):
+        labels = [key for key in item if str(key).lower() in LABEL_NAMES]
+        inputs = [key for key in item if key not in labels]
+        if len(labels) == len(inputs) == 1:
+            return item[inputs[0]], item[labels[0]]
+        raise ValueError(
+            f"expected {name} as a pair (image or features, label), got a dictionary of {', '.join(map(str, item))}; "
+            "let the data set give pairs, or dictionaries of one input and its label"
+        )
     if not isinstance(item, tuple | list) or len(item) != 2:
         raise ValueError(f"expected {name} as a pair (image or features, label), got {_described(item)}")
-    content = item[0]
+    return item[0], item[1]
+
+
+def _content(item: Any, name: str) -> NDArray[Any] | Image.Image:
+    content = _pair(item, name)[0]
     if isinstance(content, Image.Image):
         return content
-    if isinstance(content, torch.Tensor):
-        content = content.detach().cpu().numpy()
+    if isinstance(content, torch.Tensor):  # NumPy has no bfloat16
+        content = (content.float() if content.dtype == torch.bfloat16 else content).detach().cpu().numpy()
     if not isinstance(content, np.ndarray) or content.ndim not in {1, 2, 3}:
         raise ValueError(
             f"expected {name} as a picture of Pillow, a tensor [c, h, w], an array [h, w, c] or a vector, "
@@ -103,7 +118,7 @@ def _pixels(content: NDArray[Any], name: str, *, is_tensor: bool) -> Bytes:
 
 
 def _label(item: Any, name: str) -> int | float | str:
-    label = item[1]
+    label = _pair(item, name)[1]
     if isinstance(label, torch.Tensor | np.ndarray | np.generic) and np.ndim(label) == 0:
         label = label.item()
     if not isinstance(label, int | float | str):
