@@ -177,7 +177,7 @@ class _Plain(torch.autograd.Function):
         of_maps = torch.empty_like(maps)
         sums = torch.empty(2, *maps.shape[:2], device=maps.device)
         _launch(_backward, maps, ctx.eps, weight, bias, slopes[0].contiguous(), of_maps, *sums)
-        of_weights = sums.sum(1).to(weight.dtype) if ctx.needs_input_grad[1] else [None, None]
+        of_weights = sums.sum(1, dtype=weight.dtype) if ctx.needs_input_grad[1] else [None, None]
         return of_maps, *of_weights, None
 
 

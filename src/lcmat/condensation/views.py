@@ -203,9 +203,8 @@ def _class_gradients(layer: nn.Module, inputs: Tensor, slopes: Tensor, classes: 
     share = math.gcd(samples, max(1, _POSITIONS // slopes[0, 0].numel()))
     groups = len(inputs) // share
     own = slopes.unflatten(0, (groups, share)).transpose(1, 2).flatten(2)
-    parts = full_type(own @ _patches(layer, inputs, groups).mT)
-    total: Tensor = parts.unflatten(0, (classes, -1)).sum(1)
-    return total / samples
+    parts: Tensor = (own @ _patches(layer, inputs, groups).mT).unflatten(0, (classes, -1))
+    return parts.sum(1, dtype=torch.promote_types(parts.dtype, torch.float32)) / samples
 
 
 def _class_outputs(layer: nn.Module, inputs: Tensor, weights: Tensor) -> Tensor:
