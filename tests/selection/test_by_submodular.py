@@ -90,6 +90,42 @@ def test_greedy_is_within_its_bound_of_the_best(seed: int) -> None:
         assert best * 0.632 <= value(similarity, picks.order.tolist()) <= best + 1e-9
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_purse_reaches_its_bound_of_the_best(seed: int) -> None:
+    features = _features(9, seed)
+    similarity = _similarity(features)
+    cost = 0.2 + torch.rand(9, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    budget = 0.4 * float(cost.sum())
+    affordable = [
+        list(picks)
+        for size in range(1, 9)
+        for picks in combinations(range(9), size)
+        if float(cost[list(picks)].sum()) <= budget
+    ]
+    for method, value in (
+        ("graph-cut", partial(_cut_value, trade=2.0)),
+        ("log-determinant", partial(_volume, ridge=0.1)),
+    ):
+        subset = lcmat.select(Signals(features=features), method, fraction=0.4, cost=cost, seed=seed)
+        assert float(cost[subset.indices].sum()) <= budget
+        best = max(value(similarity, picks) for picks in affordable)
+        assert best * 0.316 <= value(similarity, list(subset)) <= best + 1e-9
+        assert subset.gains is not None
+        assert float(subset.gains.sum()) == pytest.approx(value(similarity, list(subset)), rel=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_equal_costs_change_nothing_and_cheap_samples_are_preferred(method: str) -> None:
+    signals = Signals(features=_features(40))
+    same = lcmat.select(signals, method, fraction=0.25, cost=[2.0] * 40)
+    assert list(same) == list(lcmat.select(signals, method, count=10))
+    cost = torch.ones(40, dtype=torch.float64)
+    cost[::2] = 10
+    weighed = lcmat.select(signals, method, fraction=0.1, cost=cost)
+    assert len(weighed) > 10
+    assert sum(pick % 2 for pick in weighed) > 0.8 * len(weighed)
+
+
 def test_facility_location_is_greedy_on_feature_distances() -> None:
     features = _features(60)
     truth = torch.cdist(features, features, compute_mode="donot_use_mm_for_euclid_dist")

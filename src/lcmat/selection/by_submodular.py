@@ -10,6 +10,7 @@ from lcmat.selection.distances import Euclidean, measure_mean_of_points
 from lcmat.selection.greedy import facility_location
 from lcmat.selection.lazy import Purse
 from lcmat.selection.registry import SELECTORS, SelectorFacts
+from lcmat.selection.stepwise import pick_stepwise
 from lcmat.selection.ties import Picker, Ties
 from lcmat.types import Picks, Signals
 
@@ -70,6 +71,7 @@ def graph_cut(
     *,
     generator: torch.Generator,
     given: Tensor | None = None,
+    purse: Purse | None = None,
     trade: float = 2.0,
 ) -> Picks:
     """Maximise f(S) = λ Σ_{i ∈ V, j ∈ S} s_ij − Σ_{i, j ∈ S} s_ij greedily, s_ij = (1 + cos(f_i, f_j))/2.
@@ -83,6 +85,7 @@ def graph_cut(
         count: how many to pick.
         generator: orders the samples for breaking ties.
         given: samples that are picked already, `[g]`.
+        purse: costs and a budget instead of the count.
         trade: λ, how much being similar to all counts beside being unlike the other picks.
 
     Example:
@@ -93,20 +96,9 @@ def graph_cut(
     if not (math.isfinite(trade) and trade >= 0):
         raise ValueError(f"expected trade of 0 or more, got {trade}; from 2 on more picks are never worse")
     directions = _directions(points[0].need("features"))
-    n, device = len(directions), directions.device
-    picker = Picker(Ties(n, generator, device), given)
-    squares = _squares(directions)
-    total = torch.stack([part.sum(0, dtype=torch.float64) for part in torch.split(directions, ROWS)]).sum(0)
-    to_all = (n + torch.cat([part.double() @ total for part in torch.split(directions, ROWS)])) / 2
-    values = trade * to_all - (1 + squares) / 2
-    order = torch.empty(count, dtype=torch.int64, device=device)
-    gains = torch.empty(count, dtype=torch.float64, device=device)
-    for t in range(count):
-        pick = picker.pick(values, order[:t])
-        order[t], gains[t] = pick[0], values.index_select(0, pick)[0]
-        # Both s_ij and s_ji leave with a pick: twice (1 + ⟨u_i, u_j⟩)/2.
-        values -= (directions @ directions.index_select(0, pick)[0]).add_(1)
-    return Picks(order, gains)
+    picker = Picker(Ties(len(directions), generator, directions.device), given)
+    start = _Cut.starting_values(directions, trade)
+    return pick_stepwise(lambda: _Cut(directions, start.clone()), count, picker=picker, purse=purse)
 
 
 @SELECTORS.add(
@@ -125,6 +117,7 @@ def log_determinant(
     *,
     generator: torch.Generator,
     given: Tensor | None = None,
+    purse: Purse | None = None,
     ridge: float = 0.1,
 ) -> Picks:
     """Maximise f(S) = log det(I + K_SS/δ) greedily, K_ij = (1 + cos(f_i, f_j))/2.
@@ -140,6 +133,7 @@ def log_determinant(
         count: how many to pick.
         generator: orders the samples for breaking ties.
         given: samples that are picked already, `[g]`.
+        purse: costs and a budget instead of the count.
         ridge: δ, the variance that is taken for noise; a smaller one punishes near copies harder.
 
     Example:
@@ -150,22 +144,58 @@ def log_determinant(
     if not (math.isfinite(ridge) and ridge > 0):
         raise ValueError(f"expected a ridge above 0, got {ridge}; 0.1 is usual")
     directions = _directions(points[0].need("features"))
-    n, device = len(directions), directions.device
-    picker = Picker(Ties(n, generator, device), given)
-    unexplained = (1 + _squares(directions)) / 2
-    basis = torch.empty(count, directions.shape[1] + 1, dtype=torch.float64, device=device)
-    order = torch.empty(count, dtype=torch.int64, device=device)
-    volumes = torch.empty(count, dtype=torch.float64, device=device)  # v of each pick
-    one = basis.new_ones(1)
-    for t in range(count):
-        pick = picker.pick(unexplained, order[:t])
-        order[t], volumes[t] = pick[0], unexplained.index_select(0, pick)[0]
-        lifted = torch.cat([one, directions.index_select(0, pick)[0].double()]) / math.sqrt(2)
+    picker = Picker(Ties(len(directions), generator, directions.device), given)
+    capacity = count if purse is None else max(purse.most, len(picker.given))
+    return pick_stepwise(lambda: _Volume(directions, capacity, ridge), capacity, picker=picker, purse=purse)
+
+
+class _Cut:
+    """f(S) = λ Σ_{i ∈ V, j ∈ S} s_ij − Σ_{i, j ∈ S} s_ij of directions `[n, d]`; a merit is the gain itself."""
+
+    def __init__(self, directions: Tensor, merits: Tensor) -> None:
+        self.directions = directions
+        self.merits = merits
+
+    @staticmethod
+    def starting_values(directions: Tensor, trade: float) -> Tensor:
+        """The f of each sample alone, `[n]`."""
+        parts = torch.split(directions, ROWS)
+        total = torch.stack([part.sum(0, dtype=torch.float64) for part in parts]).sum(0)
+        to_all = (len(directions) + torch.cat([part.double() @ total for part in parts])) / 2
+        return trade * to_all - (1 + _squares(directions)) / 2
+
+    def gains(self, merits: Tensor) -> Tensor:
+        """See `SetFunction`."""
+        return merits
+
+    def take(self, pick: Tensor) -> None:
+        """Both s_ij and s_ji leave with a pick: twice (1 + ⟨u_i, u_j⟩)/2."""
+        self.merits -= (self.directions @ self.directions.index_select(0, pick)[0]).add_(1)
+
+
+class _Volume:
+    """f(S) = log det(I + K_SS/δ) of directions `[n, d]`; a merit is v, what the picks leave unexplained."""
+
+    def __init__(self, directions: Tensor, capacity: int, ridge: float) -> None:
+        self.directions, self.ridge = directions, ridge
+        self.merits = (1 + _squares(directions)) / 2
+        self.basis = self.merits.new_empty(capacity, directions.shape[1] + 1)
+        self.one = self.basis.new_ones(1)
+        self.size = 0
+
+    def gains(self, merits: Tensor) -> Tensor:
+        """See `SetFunction`."""
+        return torch.log1p(merits / self.ridge)
+
+    def take(self, pick: Tensor) -> None:
+        """Add the row of the Cholesky factor, as a vector of d + 1 numbers."""
+        basis, t = self.basis, self.size
+        lifted = torch.cat([self.one, self.directions.index_select(0, pick)[0].double()]) / math.sqrt(2)
         rest = lifted - basis[:t].T @ (basis[:t] @ lifted)
-        basis[t] = rest / (ridge + rest @ lifted).sqrt()
-        explained = (directions @ basis[t, 1:].to(directions.dtype)).double().add_(basis[t, 0]).square_().div_(2)
-        unexplained = (unexplained - explained).clamp_(min=0)
-    return Picks(order, gains=torch.log1p(volumes / ridge))
+        basis[t] = rest / (self.ridge + rest @ lifted).sqrt()
+        row = (self.directions @ basis[t, 1:].to(self.directions.dtype)).double().add_(basis[t, 0])
+        self.merits = (self.merits - row.square_().div_(2)).clamp_(min=0)
+        self.size = t + 1
 
 
 def _directions(features: Tensor) -> Tensor:

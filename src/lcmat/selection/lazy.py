@@ -25,6 +25,16 @@ class Purse:
     costs: Tensor
     budget: float
 
+    @property
+    def most(self) -> int:
+        """No more samples than this can be paid: that many of the cheapest.
+
+        Example:
+            >>> Purse(torch.tensor([3.0, 1.0, 2.0]), 4.0).most
+            2
+        """
+        return int((self.costs.sort().values.cumsum(0) <= self.budget).sum())
+
 
 def pick_lazily(
     distances: Distances,
