@@ -7,6 +7,7 @@ import pytest
 import lcmat as library
 from cli.commands import Lcmat, make_run, write_table
 from lcmat import files
+from report.html_checks import Reader
 
 
 @pytest.fixture(scope="module")
@@ -154,3 +155,15 @@ def test_a_run_file_changed_by_hand_is_no_traceback(
     outcome = lcmat("show", run)
     assert outcome.status != 0
     assert "data or seconds are incomplete" in outcome.err
+
+
+def test_evaluations_of_the_same_data_are_told_apart_on_one_page(
+    lcmat: Lcmat, pair: list[Path], tmp_path: Path
+) -> None:
+    folders = [tmp_path / "one", tmp_path / "other"]
+    for run, folder in zip(pair, folders, strict=True):
+        assert lcmat("evaluate", run, "--seeds", "1", "--epochs", "1", "--out", folder).status == 0
+    assert lcmat("report", *folders, "--out", tmp_path / "both.html").status == 0
+    heads = Reader((tmp_path / "both.html").read_text(encoding="utf-8")).inside("h2")
+    assert len(set(heads)) == len(heads)
+    assert all(f"Subsets of table.npz ({folder}): Results" in heads for folder in folders)

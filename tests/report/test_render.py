@@ -77,6 +77,14 @@ def test_no_line_ends_between_a_number_and_its_unit() -> None:
     assert Reader(render(Page("x", (), (Section("y", (table,)),)))).inside("figcaption") == ["digits, 5\u00a0% kept"]
 
 
+def test_the_contents_lead_to_every_section() -> None:
+    parts = tuple(Section(f"part {place}", (Text("x"),)) for place in range(3))
+    reader = check_page(render(Page("x", (), (*parts, Section("empty", ())))))
+    assert [link["href"] for link in reader.all("a")] == [f"#{head['id']}" for head in reader.all("h2")]
+    assert reader.inside("a") == ["part 0", "part 1", "part 2"]
+    assert not Reader(render(Page("x", (), parts[:2]))).all("a")
+
+
 def test_a_folded_table_opens_at_its_caption() -> None:
     table = Table("more", ("a",), (("b",),), folded=True)
     reader = check_page(render(Page("x", (), (Section("y", (table,)),))))

@@ -1,6 +1,7 @@
 """Pages of folders made anew, and several of them as one."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from lcmat import files
@@ -28,6 +29,11 @@ def render_folders(folders: Sequence[Path], machine: Machine, target: Path | Non
     if target is None:
         return [files.write_text(folder / "report.html", render(_describe(folder, machine))) for folder in folders]
     pages = [_describe(folder, machine, PAGE_BYTES // len(folders)) for folder in folders]
+    titles = [page.title for page in pages]
+    pages = [  # evaluations of the same data have the same title
+        page if titles.count(page.title) == 1 else replace(page, title=f"{page.title} ({folder})")
+        for page, folder in zip(pages, folders, strict=True)
+    ]
     return [files.write_text(target, render(join_pages(pages, "Reports together")))]
 
 
