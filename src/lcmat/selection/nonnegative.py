@@ -6,6 +6,9 @@ that enters P adds a row, one that leaves takes plane rotations, and every solve
 place. (A triangular solve would copy its matrix each time.) No step costs more than O(k²).
 """
 
+import math
+from bisect import insort
+
 import torch
 from torch import Tensor
 
@@ -26,11 +29,12 @@ class GrowingRegression:
         self.signed = signed
         self.penalty = penalty
         self.size = 0
+        self.largest = 0.0  # |⟨g, T⟩| so far
         self.weights = torch.zeros(capacity, dtype=torch.float64)
         self.targets = torch.zeros(capacity, dtype=torch.float64)
         self.kernel = torch.zeros(capacity, capacity, dtype=torch.float64)
         self.support = torch.empty(0, dtype=torch.int64)
-        self.inside = torch.zeros(capacity, dtype=torch.bool)
+        self.outside: list[int] = []  # those without a weight, in ascending order
         self.inverse = torch.zeros(capacity, capacity, dtype=torch.float64)  # M
         self.half = torch.zeros(capacity, dtype=torch.float64)  # M times the targets of the support
 
@@ -52,25 +56,25 @@ class GrowingRegression:
         self.kernel[:k, new] = products
         self.kernel[new, new] += self.penalty
         self.targets[new] = target
+        self.outside.append(new)
         if self.signed:
             self._enter(new)
             return
-        closed = torch.zeros(k, dtype=torch.bool)
-        least = NEGLIGIBLE * float(self.targets[:k].abs().max())
+        self.largest = max(self.largest, abs(target))
+        closed: set[int] = set()
         # Each entry lowers the objective, so that this ends; the bound is for rounding.
         for _ in range(3 * k):
-            if len(self.support) == k:
+            candidates = [sample for sample in self.outside if sample not in closed]
+            if not candidates:
                 break
-            candidates = (~(self.inside[:k] | closed)).nonzero().flatten()
-            if len(candidates) == 0:
-                break
-            slopes = self.targets[candidates] - self.kernel[candidates, :k] @ self.weights[:k]
+            rows = torch.tensor(candidates)
+            slopes = self.targets[rows] - self.kernel[rows, :k] @ self.weights[:k]
             best = int(slopes.argmax())
-            if slopes[best] <= least:
+            if float(slopes[best]) <= NEGLIGIBLE * self.largest:
                 break
-            sample = int(candidates[best])
-            self._enter(sample)
-            closed[sample] = ~self.inside[sample]
+            self._enter(candidates[best])
+            if candidates[best] in self.outside:
+                closed.add(candidates[best])
 
     def _enter(self, sample: int) -> None:
         """Let a sample have a weight, and take those out whose weights would become negative.
@@ -80,16 +84,16 @@ class GrowingRegression:
         m = len(self.support)
         inverse = self.inverse[:m, :m]
         row = inverse @ self.kernel[sample].index_select(0, self.support)
-        own = self.kernel[sample, sample]
-        rest = own - row @ row
+        own = float(self.kernel[sample, sample])
+        rest = own - float(row @ row)
         if rest <= INDEPENDENT * own:
             return
-        pivot = rest.sqrt()
+        pivot = math.sqrt(rest)
         self.inverse[m, :m] = (inverse.T @ row) / -pivot
         self.inverse[m, m] = 1 / pivot
         self.half[m] = (self.targets[sample] - row @ self.half[:m]) / pivot
         self.support = torch.cat([self.support, torch.tensor([sample])])
-        self.inside[sample] = True
+        self.outside.remove(sample)
         while len(self.support):
             m = len(self.support)
             goal = self.inverse[:m, :m].T @ self.half[:m]  # K⁻¹ times the targets of the support
@@ -129,5 +133,5 @@ class GrowingRegression:
         self.inverse[place : m - 1, : m - 1] = rotated[:, :-1]
         self.inverse[m - 1, :m] = 0
         self.half[place : m - 1] = rotated[:, -1]
-        self.inside[self.support[place]] = False
+        insort(self.outside, int(self.support[place]))
         self.support = torch.cat([self.support[:place], self.support[place + 1 :]])
