@@ -251,3 +251,15 @@ def test_coverage_and_costs_work_or_name_the_methods_that_can(method: str) -> No
     if not entry.accepts("purse"):
         with pytest.raises(ValueError, match=rf"'{method}' cannot weigh costs.*lcmat-s"):
             lcmat.select(signals, method, fraction=0.5, cost=[1.0] * signals.n)
+
+
+OPTIONS = [(entry.name, option) for entry in SELECTORS for option in entry.options]
+
+
+@pytest.mark.parametrize(("method", "option"), OPTIONS)
+def test_an_option_out_of_range_or_of_another_type_is_refused_by_its_name(method: str, option: str) -> None:
+    numeric = {int, float} & set(SELECTORS.find(method).options[option].kinds)
+    wrong: list[Any] = ["no such"] + ([-1] if numeric else []) + ([float("nan")] if float in numeric else [])
+    for value in wrong:
+        with pytest.raises((TypeError, ValueError), match=rf"\b{option}\b"):
+            lcmat.select(_signals(), method, count=15, **{option: value})

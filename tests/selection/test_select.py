@@ -346,7 +346,9 @@ def test_regression_matches_the_gradient_of_the_squared_loss() -> None:
     curved = (inputs.square()[:, None] - inputs.square()).abs().sum(2)
     subset = lcmat.select(signals, "lcmat-s", count=6, rho=0.5)
     assert largest_regret(truth + 0.25 * curved, list(subset)) <= 1e-6 * 40 * float((truth + 0.25 * curved).max())
-    with pytest.raises(ValueError, match=r"'entropy' looks at class probabilities.*use: uniform"):
+    with pytest.raises(
+        ValueError, match=r"'entropy' looks at classes, which real-valued labels do not have; use: uniform"
+    ):
         lcmat.select(signals, "entropy", count=6)
     with pytest.raises(ValueError, match="one prediction for each real-valued label, got 2"):
         Signals(features=features, logits=torch.zeros(40, 2), labels=targets)

@@ -166,7 +166,7 @@ def check_points(
         if point.regression and not facts.regression:
             able = ", ".join(other.name for other in SELECTORS if other.facts.regression)
             raise ValueError(
-                f"method {entry.name!r} looks at class probabilities, which real-valued labels do not have; use: {able}"
+                f"method {entry.name!r} looks at classes, which real-valued labels do not have; use: {able}"
             )
         if "record" in facts.needs and point.record is None:
             raise ValueError(f"{entry.name} needs the per-epoch record: train with record=True")
