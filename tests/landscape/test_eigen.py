@@ -50,6 +50,19 @@ def test_the_residual_bounds_the_error_and_is_that_of_the_vector() -> None:
     assert found.residual == found.smallest_residuals[0]
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_no_residual_is_told_that_rounding_hides(dtype: torch.dtype) -> None:
+    matrix = symmetric(SPECTRA["low rank"])
+    found = find(matrix, dtype, most=30, count=1, tolerance=0.0)
+    for value, residual, vector in zip(
+        (found.largest[0], found.smallest[0]), (found.largest_residuals[0], found.smallest_residuals[0]), found.vectors,
+        strict=True,
+    ):  # fmt: skip
+        true = float((matrix @ vector.double() - value * vector.double()).norm())
+        assert torch.finfo(dtype).eps * 5.0 <= residual * (1 + 1e-6)
+        assert true <= 10 * residual
+
+
 def test_single_precision_keeps_six_digits() -> None:
     found = find(symmetric(SPECTRA["both signs"]), torch.float32, tolerance=1e-5)
     assert found.largest == pytest.approx([4.0, 3.0, 2.5], rel=2e-6)

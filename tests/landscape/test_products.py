@@ -1,5 +1,7 @@
 """Values, gradients and Hessian-vector products against explicit Hessians in float64."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -43,6 +45,43 @@ def test_whole_network_agrees_with_the_explicit_hessian_in_uneven_batches(batch_
     torch.testing.assert_close(
         gap.product(direction), true_hessian(model, pool.data, ROWS) @ direction, atol=1e-12, rtol=1e-9
     )
+
+
+def test_the_graph_of_a_single_batch_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, pool = tiny_pool(ROWS)
+    calls, loss = [], NetworkGap._loss
+
+    def counted(gap: NetworkGap, point: Any, batch: Any) -> torch.Tensor:
+        calls.append(batch)
+        return loss(gap, point, batch)
+
+    monkeypatch.setattr(NetworkGap, "_loss", counted)
+    for size, expected in ((23, 1), (7, 3 * 4)):
+        gap = NetworkGap(model, pool.data, pool.targets, pool.coefficients("S"), CPU, size)
+        calls.clear()
+        for seed in range(3):
+            direction = seed * random_direction(gap.size)
+            truth = true_hessian(model, pool.data, ROWS) @ direction
+            torch.testing.assert_close(gap.product(direction), truth, atol=1e-12, rtol=1e-9)
+        assert len(calls) == expected
+
+
+def test_a_loss_without_curvature_has_none() -> None:
+    class Straight(nn.Module):
+        """A parameter that the loss does not depend on, and one that the gradient does not depend on."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.used = nn.Parameter(torch.zeros(3, dtype=torch.float64))
+            self.unused = nn.Parameter(torch.ones(2, dtype=torch.float64))
+
+        def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+            return (0 * inputs).sum(1, keepdim=True) + 0 * self.used
+
+    data = vectors(9, d=4, classes=3)
+    model = Straight().eval()
+    gap = NetworkGap(model, data, data.labels, torch.full((9,), 1 / 9, dtype=torch.float64), CPU)
+    assert not gap.product(torch.ones(5, dtype=torch.float64)).any()
 
 
 def test_batch_norm_and_dropout_in_evaluation_mode_agree_with_the_explicit_hessian() -> None:

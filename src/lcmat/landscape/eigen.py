@@ -21,7 +21,8 @@ class Spectrum:
     """The ends of a spectrum.
 
     A residual ‖Hv − λv‖ is an error bound: some eigenvalue lies that close to λ. Ritz values lie inside the spectrum,
-    so that `largest[0]` may only be too small and `smallest[0]` only too large.
+    so that `largest[0]` may only be too small and `smallest[0]` only too large. A residual is never told to be smaller
+    than the rounding of the vectors' type.
 
     Attributes:
         largest: leading eigenvalues, descending.
@@ -181,6 +182,8 @@ def _ritz(basis: Tensor, diagonal: list[float], beside: list[float], count: int,
     # The whole space leaves no residual.
     last = 0.0 if len(basis) == basis.shape[1] else beside[-1]
     residuals = last * vectors[-1].abs()
+    # Below what the vectors' type resolves, the recurrence's residual says nothing of the true one.
+    residuals = residuals.clamp(min=torch.finfo(basis.dtype).eps * float(values.abs().max()))
     top, bottom = range(len(values) - 1, len(values) - 1 - count, -1), range(count)
     limit = tolerance * float(values.abs().max())
     ends = torch.stack([vectors[:, -1], vectors[:, 0]]).to(basis) @ basis

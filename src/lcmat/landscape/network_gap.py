@@ -12,7 +12,7 @@ from lcmat.training.inputs import Normaliser, batch_bounds
 from lcmat.types import Data
 
 # Numbers in the inputs of one batch: a second derivative keeps several times the activations of a forward pass.
-_BATCH_NUMBERS = {"cpu": 2**18, "cuda": 2**22}
+_BATCH_NUMBERS = {"cpu": 3 * 2**17, "cuda": 2**22}
 _NORMS = nn.modules.batchnorm._BatchNorm
 _DROPOUTS = nn.modules.dropout._DropoutNd
 
@@ -128,17 +128,32 @@ class NetworkGap:
     def product(self, direction: Tensor) -> Tensor:
         """The Hessian at θ times a direction, by differentiating ⟨∇h, direction⟩ once more."""
         total = torch.zeros(self.size, dtype=torch.float64, device=self.device)
-        along = list(self.parameters.split(direction).values())
-        for batch in self._batches():
-            point = {name: part.detach().clone().requires_grad_() for name, part in self.parameters.values.items()}
-            parts = list(point.values())
-            gradient = torch.autograd.grad(
-                self._loss(point, batch), parts, create_graph=True, allow_unused=True, materialize_grads=True
-            )
-            slope = sum((part * way).sum() for part, way in zip(gradient, along, strict=True))
-            assert isinstance(slope, Tensor)
-            total += self._gradient(slope, point)
+        along = self.parameters.split(direction).values()
+        single = len(self._bounds) <= 1
+        for parts, gradient in self._single if single else map(self._differentiated, self._batches()):
+            # A gradient that does not depend on the parameters has no curvature, and no graph.
+            pairs = [(part, way) for part, way in zip(gradient, along, strict=True) if part.requires_grad]
+            if pairs:
+                slopes, ways = zip(*pairs, strict=True)
+                found = torch.autograd.grad(
+                    slopes, parts, ways, retain_graph=single, allow_unused=True, materialize_grads=True
+                )
+                total += torch.cat([part.flatten() for part in found]).double()
         return total.to(self.dtype)
+
+    @cached_property
+    def _single(self) -> list[tuple[list[Tensor], tuple[Tensor, ...]]]:
+        """The gradient of the only batch with its graph: kept, each further product takes half the time.
+
+        It takes the memory that every product of as many samples takes.
+        """
+        return [self._differentiated(batch) for batch in self._batches()]
+
+    def _differentiated(self, batch: tuple[Tensor, Tensor, Tensor]) -> tuple[list[Tensor], tuple[Tensor, ...]]:
+        """Parameters at θ, and the gradient in them, which can be differentiated again."""
+        point = {name: part.detach().clone().requires_grad_() for name, part in self.parameters.values.items()}
+        parts, loss = list(point.values()), self._loss(point, batch)
+        return parts, torch.autograd.grad(loss, parts, create_graph=True, allow_unused=True, materialize_grads=True)
 
     def _gradient(self, value: Tensor, point: Mapping[str, Tensor]) -> Tensor:
         if not value.requires_grad:
@@ -151,12 +166,18 @@ class NetworkGap:
         logits = functional_call(self.model, {**self.parameters.fixed, **point}, (inputs,))
         return coefficients @ sample_losses(logits, targets)
 
+    @cached_property
+    def _bounds(self) -> list[tuple[int, int]]:
+        """Where each batch of the samples that count begins and ends."""
+        count = int(self.coefficients.count_nonzero())
+        most = max(1, _BATCH_NUMBERS[self.device.type] // self.data.inputs[0].numel())
+        return batch_bounds(count, self.batch_size or most) if count else []
+
     def _batches(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Inputs, targets and coefficients of the samples that count."""
         rows = self.coefficients.nonzero().flatten()
         normalise = Normaliser.of(self.model, self.data, self.device)
-        most = max(1, _BATCH_NUMBERS[self.device.type] // self.data.inputs[0].numel())
-        for start, stop in batch_bounds(len(rows), self.batch_size or most) if len(rows) else ():
+        for start, stop in self._bounds:
             part = rows[start:stop]
             yield (
                 normalise(self.data.inputs[part].to(self.device)),
