@@ -31,6 +31,21 @@ def test_each_seed_has_its_own_proxy_and_selection(lcmat: Lcmat, pair: list[Path
     assert "<html" in (out / "report.html").read_text(encoding="utf-8")
 
 
+def test_the_oracle_and_time_to_an_accuracy_have_columns_of_their_own(
+    lcmat: Lcmat, pair: list[Path], tmp_path: Path
+) -> None:
+    arguments = ("evaluate", pair[0], "--seeds", 1, "--epochs", 3, "--same-subset", "--out", tmp_path / "out")
+    outcome = lcmat(*arguments, "--reach", 0.4)
+    assert outcome.status == 0
+    head = next(line for line in outcome.out.splitlines() if "trained on" in line and "accuracy" in line)
+    assert "  oracle  " in head
+    assert "s to 40 %" in head
+    again = lcmat(*arguments, "--oracle")
+    assert "taken from the records" in again.out
+    assert "s to" not in again.out
+    assert lcmat(*arguments, "--reach", 90).status == 2
+
+
 def test_the_same_command_trains_nothing_again(
     lcmat: Lcmat, pair: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

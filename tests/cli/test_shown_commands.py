@@ -92,3 +92,8 @@ def test_budgets_are_written_exactly(tmp_path: Path) -> None:
 def test_what_was_not_asked_for_is_left_out() -> None:
     command = commands.evaluate_command([Path("a")], Protocol(seeds=3, epochs=7), Path("a"))
     assert command == "lcmat evaluate a --seeds 3 --epochs 7 --out a"
+
+
+def test_tests_after_each_epoch_are_asked_for_again() -> None:
+    command = commands.evaluate_command([Path("a")], Protocol(seeds=3, epochs=7, oracle=True, reach=0.9), Path("a"))
+    assert command == "lcmat evaluate a --seeds 3 --epochs 7 --oracle --reach 0.9 --out a"

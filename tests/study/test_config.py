@@ -89,6 +89,7 @@ titel = "A study"
 seeds = 0
 show = ["heatmap"]
 paper = "nothing"
+reach = 90
 [proxy]
 net = "resnet19"
 epochs = 3
@@ -120,18 +121,19 @@ fractions = 0.1
         "2: seeds: expected a whole number of at least 1, got 0",
         "3: show: expected one of heat map, sensitivity, pictures, got 'heatmap'",
         "4: paper: expected the name of a table",
-        "6: proxy.net: unknown network 'resnet19'; did you mean 'resnet18'",
-        "8: proxy.points: expected epochs up to 3, got 9",
-        "9: proxy.lr: expected a number, got 'fast'",
-        "12: training.steps: expected epochs or steps, got both",
-        "13: training.weighted: expected methods of the grid, got craig",
-        "14: grid: expected fractions or per_class, got 2 of them",
-        "15: grid.data: expected a name under [data], a path, or digits, got 'digitz'",
-        "19: grid.methods: ",
-        "24: grid.methods: a condenser takes its budget as per_class",
+        "5: reach: expected a share above 0 and at most 1, got 90",
+        "7: proxy.net: unknown network 'resnet19'; did you mean 'resnet18'",
+        "9: proxy.points: expected epochs up to 3, got 9",
+        "10: proxy.lr: expected a number, got 'fast'",
+        "13: training.steps: expected epochs or steps, got both",
+        "14: training.weighted: expected methods of the grid, got craig",
+        "15: grid: expected fractions or per_class, got 2 of them",
+        "16: grid.data: expected a name under [data], a path, or digits, got 'digitz'",
+        "20: grid.methods: ",
+        "25: grid.methods: a condenser takes its budget as per_class",
     ):
         assert any(line.startswith(expected) for line in found), (expected, found)
-    [methods] = [line for line in found if line.startswith("19: ")]
+    [methods] = [line for line in found if line.startswith("20: ")]
     assert all(word in methods for word in ("rho", "rhoo", "'kraig'; did you mean craig"))
 
 

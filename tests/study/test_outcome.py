@@ -86,6 +86,21 @@ def test_results_page_and_text_agree_with_the_records(workplace: Path, tmp_path:
     assert "- budget: " in text
 
 
+def test_tests_after_each_epoch_are_asked_for_once_for_the_whole_study(workplace: Path, tmp_path: Path) -> None:
+    plain, _ = run_study(ask(workplace, TEXT, workplace / "table.npz"), tmp_path / "plain", Machine())
+    watched = TEXT.replace("seeds = 2", "seeds = 2\nreach = 0.4")
+    outcome, page = run_study(ask(workplace, watched, workplace / "table.npz"), tmp_path / "out", Machine())
+    assert plain.groups[0].report is not None
+    assert outcome.groups[0].report is not None
+    rows = outcome.groups[0].report.rows
+    assert [row.mean for row in rows] == [row.mean for row in plain.groups[0].report.rows]
+    assert all(row.oracle is not None and row.oracle >= row.mean for row in rows)
+    assert all(row.reach == 0.4 for row in rows)
+    assert all(len(record["curve"]) == 2 for record in outcome.records)
+    assert "s to 40 %" in page.read_text(encoding="utf-8")
+    assert not any("curve" in record for record in plain.records)
+
+
 def remove(out: Path, cells: str) -> None:
     found = list((out / "cells").glob(f"{cells}.json"))
     assert found

@@ -29,6 +29,12 @@ def evaluate(
     weighted: Annotated[
         str, typer.Option(help="Methods whose weights count in the loss, such as craig; none if not given.")
     ] = "",
+    oracle: Annotated[
+        bool, typer.Option("--oracle", help="Test after each epoch too; the best one stands under oracle, no result.")
+    ] = False,
+    reach: Annotated[
+        float | None, typer.Option(help="An accuracy such as 0.9: after how many seconds it is first reached.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for records and report; the first run's if not given.")
     ] = None,
@@ -55,6 +61,8 @@ def evaluate(
                 nets=parsing.names(nets),
                 epochs=epochs,
                 full=full,
+                oracle=oracle,
+                reach=reach,
                 device=device,
                 progress=lambda done, total, _: progress("training on synthetic sets", done, total),
             )
@@ -62,7 +70,14 @@ def evaluate(
         return
     with parsing.as_wrong_use():
         protocol = Protocol(
-            parsing.names(nets), seeds, 200 if epochs is None else epochs, same_subset, full, parsing.names(weighted)
+            parsing.names(nets),
+            seeds,
+            200 if epochs is None else epochs,
+            same_subset,
+            full,
+            parsing.names(weighted),
+            oracle,
+            reach,
         )
         opened = [Run.open(path) for path in runs]
         check_comparable(opened)

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from lcmat import files, networks, runtime, seeding, training
+from lcmat.evaluation.curve import Watch
 from lcmat.evaluation.plan import UNIFORM, Entry, class_counts, make_plan
 from lcmat.evaluation.result import Report
 from lcmat.evaluation.rows import make_rows
@@ -22,13 +23,14 @@ from lcmat.evaluation.settings import (
     describe_labels,
     make_settings,
 )
+from lcmat.report.wording import percent
 from lcmat.types import Reduced, Splits, Subset, SyntheticSet
 from lcmat.version import __version__
 
 Progress = Callable[[int, int, str], None]
 
-# What a training gives, in its record; records of earlier versions lack the second.
-_MEASURED = ("accuracy", "right_per_class", "seconds", "machine")
+# What a training gives, in its record; records of earlier versions lack the second, most lack the last.
+_MEASURED = ("accuracy", "right_per_class", "seconds", "machine", "curve")
 
 
 def evaluate(
@@ -50,6 +52,8 @@ def evaluate(
     records: str | Path | None = None,
     device: torch.device | str | None = None,
     progress: Progress | None = None,
+    oracle: bool = False,
+    reach: float | None = None,
 ) -> Report:
     """Train fresh networks on every subset and on random sets of the same size, and compare their test accuracies.
 
@@ -77,6 +81,10 @@ def evaluate(
         records: a JSON Lines file that gets a line after each training; trainings found in it are not repeated.
         device: to train on; a GPU where there is one.
         progress: called with (trainings done, trainings in all, what comes next).
+        oracle: whether to test after each epoch as well, and to show the best epoch on the test set in a column named
+            oracle, which is no result. The tests do not change the trainings, and their time does not count.
+        reach: an accuracy, from 0 to 1; the report says after how many seconds of training it was first there. This
+            tests after each epoch too.
 
     Returns:
         The report.
@@ -94,6 +102,8 @@ def evaluate(
         raise ValueError(f"expected epochs or steps, got both ({epochs} and {steps}); leave one out")
     if records is not None and Path(records).is_dir():
         raise ValueError(f"expected a file for the records, but {records} is a folder; name a file such as x.jsonl")
+    if reach is not None and not 0 < reach <= 1:
+        raise ValueError(f"expected reach as an accuracy above 0 and at most 1, got {reach}")
     place = runtime.pick_device(device)
     settings = make_settings(
         choose_protocol(protocol, subsets),
@@ -108,11 +118,12 @@ def evaluate(
     for net in nets:  # a wrong name must not come to light after hours of training the others
         networks.build(net, data.train)
     entries = make_plan(data, subsets, seeds=seeds, baseline=baseline, full=full, weighted=weighted)
-    found, reused = _run(data, entries, nets, seeds, settings, records, device, progress)
+    watched = oracle or reach is not None
+    found, reused = _run(data, entries, nets, seeds, settings, records, device, progress, watched=watched)
     return Report(
-        rows=make_rows(entries, nets, found),
+        rows=make_rows(entries, nets, found, oracle=oracle, reach=reach),
         records=found,
-        protocol=_protocol(data, nets, seeds, settings, weighted, entries),
+        protocol={**_protocol(data, nets, seeds, settings, weighted, entries), **_about_curves(watched, reach)},
         notes=(*_notes(data, entries, len(seeds), len(nets)), *([reused] if reused else [])),
         data=data,
         entries=entries,
@@ -128,6 +139,8 @@ def gather(
     seeds: Sequence[int],
     weighted: Collection[str] = (),
     partial: bool = False,
+    oracle: bool = False,
+    reach: float | None = None,
 ) -> Report:
     """The report of trainings that were done before, one by one; nothing is trained.
 
@@ -139,6 +152,8 @@ def gather(
         seeds: one run for each.
         weighted: names whose weights were used.
         partial: whether trainings, and subsets of some seeds, may be missing; n says how many there are.
+        oracle: as for `evaluate`; the records must hold the tests after each epoch.
+        reach: likewise.
 
     Raises:
         ValueError: when a training is missing, or all of them are.
@@ -151,9 +166,12 @@ def gather(
         raise ValueError(f"expected records of {len(wanted)} trainings, {len(missing)} are missing: {missing[0]} first")
     found = [known[cell] for cell in wanted if cell in known]
     return Report(
-        rows=make_rows(entries, nets, found),
+        rows=make_rows(entries, nets, found, oracle=oracle, reach=reach),
         records=found,
-        protocol=_protocol(data, nets, seeds, Settings(**found[0]["settings"]), list(weighted), entries),
+        protocol={
+            **_protocol(data, nets, seeds, Settings(**found[0]["settings"]), list(weighted), entries),
+            **_about_curves(oracle or reach is not None, reach),
+        },
         notes=tuple(_notes(data, entries, len(seeds), len(nets))),
         data=data,
         entries=entries,
@@ -169,6 +187,8 @@ def _run(
     path: str | Path | None,
     device: torch.device | str | None,
     progress: Progress | None,
+    *,
+    watched: bool,
 ) -> tuple[list[dict[str, Any]], str]:
     """The records of all trainings, and a note on those that were there already."""
     known = [record for record in files.read_json_lines(path) if isinstance(record, dict)] if path else []
@@ -179,11 +199,11 @@ def _run(
         if progress:
             progress(done, len(cells), f"{entry.label}, {net}, seed {seed}")
         cell = _describe_cell(data, entry, net, seed, settings)
-        if cell["key"] in finished:
+        if cell["key"] in finished and ("curve" in finished[cell["key"]] or not watched):
             measured = finished[cell["key"]]
             reused += 1
         else:
-            measured = _train_cell(data, entry, net, seed, settings, device)
+            measured = _train_cell(data, entry, net, seed, settings, device, watched=watched)
             finished[cell["key"]] = measured
             if path:
                 files.append_json_line(path, {**cell, **measured})
@@ -221,11 +241,19 @@ def _content(chosen: Reduced, *, weighted: bool) -> list[torch.Tensor]:
 
 
 def _train_cell(
-    data: Splits, entry: Entry, net: str, seed: int, settings: Settings, device: torch.device | str | None
+    data: Splits,
+    entry: Entry,
+    net: str,
+    seed: int,
+    settings: Settings,
+    device: torch.device | str | None,
+    *,
+    watched: bool,
 ) -> dict[str, Any]:
     """Train a fresh network; nothing but the seed and the network decides its initialisation and its stream."""
     subset = entry.by_seed[seed]
     chosen = data.train if subset is None else subset.apply(data.train)
+    watch = Watch(data.test, device) if watched else None
     start = time.perf_counter()
     model = training.train(
         networks.build(net, data.train, seed=seeding.derive(seed, "evaluation", "initialisation", net)),
@@ -246,13 +274,15 @@ def _train_cell(
         cutmix=settings.cutmix,
         device=device,
         precision=settings.precision,
+        after_epoch=watch,
     )
     trained = time.perf_counter()
     right = training.predict(model, data.test, device=device).argmax(1) == data.test.labels
-    seconds = {"train": trained - start, "test": time.perf_counter() - trained}
+    tested = watch.spent if watch else 0.0
+    seconds = {"train": trained - start - tested, "test": time.perf_counter() - trained}
     per_class = torch.bincount(data.test.labels[right], minlength=len(data.test.class_names)).tolist()
-    accuracy = float(right.double().mean())
-    return {"accuracy": accuracy, "right_per_class": per_class, "seconds": seconds, "machine": runtime.machine()}
+    measured = {"accuracy": float(right.double().mean()), "right_per_class": per_class, "seconds": seconds}
+    return {**measured, "machine": runtime.machine(), **({"curve": watch.points} if watch else {})}
 
 
 def _protocol(
@@ -291,6 +321,14 @@ def _protocol(
         "precision": settings.precision,
         **runtime.versions(),
     }
+
+
+def _about_curves(watched: bool, reach: float | None) -> dict[str, Any]:
+    """What the tests after each epoch are for, where there are some."""
+    oracle = {"oracle": "best epoch on the test set, mean over the runs: known to nobody without a test set, no result"}
+    if reach is None:
+        return oracle if watched else {}
+    return {**oracle, f"s to {percent(reach)}": "seconds of training until it was first that accurate after an epoch"}
 
 
 def _notes(data: Splits, entries: Sequence[Entry], runs: int, nets: int) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 from lcmat import files
 from lcmat.evaluation.page import describe
 from lcmat.evaluation.plan import FULL, Entry
-from lcmat.evaluation.rows import NUMERIC, Row, texts
+from lcmat.evaluation.rows import Row, is_numeric, texts
 from lcmat.report import render
 from lcmat.report.wording import in_words, listed, percent, points, score, span
 from lcmat.types import Splits
@@ -63,7 +63,7 @@ class Report:
         cells = texts(self.rows)
         lines = [list(cells[0]), *(list(line.values()) for line in cells)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        numeric = [name in NUMERIC for name in cells[0]]
+        numeric = [is_numeric(name) for name in cells[0]]
         drawn = [
             "  ".join(
                 text.rjust(width) if flush else text.ljust(width)

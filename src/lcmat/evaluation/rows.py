@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
+from lcmat.evaluation import curve
 from lcmat.evaluation.plan import Entry
 from lcmat.evaluation.statistics import compare, estimate
 from lcmat.report.wording import percent, points, score, seconds, span
 
-NUMERIC = {"n", "accuracy", "interval", "− uniform", "its interval", "won/tied/lost", "s/training"}
+NUMERIC = {"n", "accuracy", "interval", "− uniform", "its interval", "won/tied/lost", "s/training", "oracle"}
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,10 @@ class Row:
         ties: seeds with the same accuracy.
         losses: seeds with a lower accuracy.
         verdict: 'better than uniform', 'worse than uniform', 'not told apart', 'one run' or empty.
+        oracle: mean accuracy of each run's best epoch on the test set, no result; None where it was not asked for.
+        reach: the accuracy whose time was asked for.
+        reached: runs that had it after some epoch.
+        reach_seconds: of training until then, mean over these runs.
     """
 
     name: str
@@ -61,11 +66,17 @@ class Row:
     ties: int = 0
     losses: int = 0
     verdict: str = ""
+    oracle: float | None = None
+    reach: float | None = None
+    reached: int = 0
+    reach_seconds: float | None = None
 
 
 def texts(rows: Sequence[Row]) -> list[dict[str, str]]:
     """The cells of the result table by their headings; networks are left out where there is only one."""
     several = len({row.net for row in rows}) > 1
+    oracle = any(row.oracle is not None for row in rows)
+    reach = next((row.reach for row in rows if row.reach is not None), None)
     return [
         {
             **({"network": row.net} if several else {}),
@@ -77,20 +88,51 @@ def texts(rows: Sequence[Row]) -> list[dict[str, str]]:
             "− uniform": points(row.difference),
             "its interval": span(points(row.difference_low), points(row.difference_high)),
             "won/tied/lost": f"{row.wins}/{row.ties}/{row.losses}" if row.baseline else "–",
+            **({} if not oracle else {"oracle": "–" if row.oracle is None else score(row.oracle)}),
             "s/training": seconds(row.seconds),
+            **({} if reach is None else {f"s to {percent(reach)}": _reached(row)}),
             "against uniform": row.verdict or "–",
         }
         for row in rows
     ]
 
 
-def make_rows(entries: Sequence[Entry], nets: Sequence[str], records: Sequence[Mapping[str, Any]]) -> tuple[Row, ...]:
+def is_numeric(heading: str) -> bool:
+    """Whether a column of the result table holds numbers."""
+    return heading in NUMERIC or heading.startswith("s to ")
+
+
+def _reached(row: Row) -> str:
+    if row.reach_seconds is None:
+        return "not reached"
+    return seconds(row.reach_seconds) + (f" ({row.reached} of {row.n})" if row.reached < row.n else "")
+
+
+def make_rows(
+    entries: Sequence[Entry],
+    nets: Sequence[str],
+    records: Sequence[Mapping[str, Any]],
+    *,
+    oracle: bool = False,
+    reach: float | None = None,
+) -> tuple[Row, ...]:
     """The rows of all records, sorted by network, size and the order of the entries; none where there is no record."""
     runs: dict[tuple[str, int, str], list[Mapping[str, Any]]] = {}
     for record in records:
         runs.setdefault((record["net"], record["size"], record["name"]), []).append(record)
     measured = [(entry, net) for net in nets for entry in entries if (net, entry.size, entry.name) in runs]
-    return tuple(_make_row(entry, net, runs) for entry, net in measured)
+    rows = (_make_row(entry, net, runs) for entry, net in measured)
+    return tuple(_add_curves(row, runs[row.net, row.size, row.name], oracle, reach) for row in rows)
+
+
+def _add_curves(row: Row, records: Sequence[Mapping[str, Any]], oracle: bool, reach: float | None) -> Row:
+    """The row with what the tests after each epoch say, as far as that is asked for."""
+    if oracle or reach is not None:
+        row = replace(row, oracle=curve.best(records))
+    found = None if reach is None else curve.time_to(reach, records)
+    if found is None:
+        return row
+    return replace(row, reach=reach, reached=found.runs, reach_seconds=found.seconds)
 
 
 def _make_row(entry: Entry, net: str, runs: Mapping[tuple[str, int, str], list[Mapping[str, Any]]]) -> Row:

@@ -32,6 +32,7 @@ class Cell:
         net: that is trained on what is kept.
         training: how.
         protocol: of `lcmat.evaluate`.
+        watched: whether the network is tested after each epoch as well.
         needs: keys of the cells that come before.
     """
 
@@ -48,6 +49,7 @@ class Cell:
     net: str = ""
     training: Training | None = None
     protocol: str = ""
+    watched: bool = False
     needs: tuple[str, ...] = ()
 
     @cached_property
@@ -56,7 +58,10 @@ class Cell:
         method = self.method.text if self.method else FULL if self.stage == "train" else ""
         amounts = " ".join(map(amount_name, self.amounts)) if len(self.amounts) < 3 else f"{len(self.amounts)} amounts"
         words = [self.stage, self.data, method, amounts, self.net, f"seed {self.seed}"]
-        content = json.dumps({**asdict(self), "lcmat": __version__}, sort_keys=True)
+        decisive = {**asdict(self), "lcmat": __version__}
+        if not self.watched:  # as in the keys of studies that were begun before there was a choice
+            del decisive["watched"]
+        content = json.dumps(decisive, sort_keys=True)
         name = re.sub(r"[^\w.=-]+", "-", " ".join(filter(None, words)))[:100]
         return f"{name}-{files.fingerprint(content)[:12]}"
 
@@ -109,7 +114,8 @@ def choices(study: Study, grid: Grid, data: str, fingerprint: str, proxy: Proxy,
 
 def trainings(study: Study, grid: Grid, data: str, fingerprint: str, proxy: Proxy, seed: int) -> Iterator[Cell]:
     """What has to be trained on in one block."""
-    common: dict[str, Any] = {"fingerprint": fingerprint, "seed": seed, "training": study.training}
+    watched = study.oracle or study.reach is not None
+    common: dict[str, Any] = {"fingerprint": fingerprint, "seed": seed, "training": study.training, "watched": watched}
     for net in grid.nets:
         for chosen in choices(study, grid, data, fingerprint, proxy, seed):
             if chosen.stage == "choose":

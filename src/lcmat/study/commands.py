@@ -38,6 +38,10 @@ def evaluate_command(folders: Iterable[Path], protocol: "Protocol", out: Path) -
         words.append("--full")
     if protocol.weighted:
         words += ["--weighted", _listed(protocol.weighted)]
+    if protocol.oracle:
+        words.append("--oracle")
+    if protocol.reach is not None:
+        words += ["--reach", f"{protocol.reach:g}"]
     return _command([*words, "--out", _path(out)])
 
 

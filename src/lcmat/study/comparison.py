@@ -29,6 +29,8 @@ class Protocol:
         same_subset: whether all seeds train on the run's own subset, which makes them dependent.
         full: whether everything is trained on too.
         weighted: methods whose subset's weights count in the loss.
+        oracle: whether to test after each epoch as well.
+        reach: an accuracy whose time is asked for.
     """
 
     nets: tuple[str, ...] = ()
@@ -37,10 +39,14 @@ class Protocol:
     same_subset: bool = False
     full: bool = False
     weighted: tuple[str, ...] = ()
+    oracle: bool = False
+    reach: float | None = None
 
     def __post_init__(self) -> None:
         if self.seeds < 1 or self.epochs < 1:
             raise ValueError(f"expected at least 1 seed and 1 epoch, got {self.seeds} and {self.epochs}")
+        if self.reach is not None and not 0 < self.reach <= 1:
+            raise ValueError(f"expected an accuracy to reach above 0 and at most 1, got {self.reach}")
         for net in self.nets:
             parse_net(net)
         if len(set(self.nets)) < len(self.nets):
@@ -111,6 +117,8 @@ def compare(
         seeds=seeds,
         full=protocol.full,
         weighted=protocol.weighted,
+        oracle=protocol.oracle,
+        reach=protocol.reach,
         records=folder / "records.jsonl",
         device=machine.device,
         progress=None if follow is None else lambda done, total, _: follow(done, total),

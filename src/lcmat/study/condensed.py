@@ -46,6 +46,8 @@ def evaluate_condensed(
     nets: Sequence[str] = (),
     epochs: int | None = None,
     full: bool = False,
+    oracle: bool = False,
+    reach: float | None = None,
     device: str | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> tuple[Report, Path]:
@@ -65,12 +67,15 @@ def evaluate_condensed(
             seeds=range(seeds),
             epochs=epochs,
             full=full,
+            oracle=oracle,
+            reach=reach,
             records=out / "records.jsonl",
             device=device,
             progress=progress,
         )
     title = f"{', '.join(dict.fromkeys(methods))} on {splits.name}"
-    asked = Protocol(tuple(nets), seeds, int(report.records[0]["settings"]["epochs"]), full=full)
+    epochs = int(report.records[0]["settings"]["epochs"])
+    asked = Protocol(tuple(nets), seeds, epochs, full=full, oracle=oracle, reach=reach)
     made = [command for folder, tiny in sets.items() for command in _commands(folder, tiny)]
     again = [*made, evaluate_command(folders, asked, out)]
     return report, report.save_html(out / "report.html", title=title, commands=again)

@@ -14,7 +14,21 @@ from lcmat.study.method import Method, read_method
 from lcmat.study.toml_lines import Item, parse
 from lcmat.training.settings import OPTIMIZERS, SCHEDULES
 
-_TOP = ("title", "about", "seeds", "data", "proxy", "training", "condensation", "grid", "timed", "show", "paper")
+_TOP = (
+    "title",
+    "about",
+    "seeds",
+    "data",
+    "proxy",
+    "training",
+    "condensation",
+    "grid",
+    "timed",
+    "oracle",
+    "reach",
+    "show",
+    "paper",
+)
 SMALL_FORM = "This is the small form, to see that everything works; its numbers say nothing of the whole."
 PARTS = ("heat map", "sensitivity", "pictures")
 
@@ -70,20 +84,7 @@ class _Reader:
                 self.mistakes.append((1, "quick: expected a table [quick] with the small form, there is none"))
                 return None
             top = _overlay(top, self.table("quick", small))
-        known = (
-            "title",
-            "about",
-            "seeds",
-            "data",
-            "proxy",
-            "training",
-            "condensation",
-            "grid",
-            "timed",
-            "show",
-            "paper",
-        )
-        self.check_keys("", top, known)
+        self.check_keys("", top, _TOP)
         whole = Item(top, 1)
         sources = self.sources(top.get("data"))
         training = self.training(top.get("training"))
@@ -97,6 +98,8 @@ class _Reader:
             training=training,
             condensation=self.condensation(top.get("condensation")),
             timed=self.take("", whole, "timed", values.truth, False),
+            oracle=self.take("", whole, "oracle", values.truth, False),
+            reach=self.take("", whole, "reach", values.share, None),
             show=self.take("", whole, "show", values.several(values.one_of(PARTS)), ()),
             paper=self.take("", whole, "paper", self.paper_table, None),
         )

@@ -119,6 +119,8 @@ class Study:
         training: of networks on what is kept.
         condensation: of condensers.
         timed: whether every amount is chosen on its own, and the time of it is a result.
+        oracle: whether networks are tested after each epoch as well.
+        reach: an accuracy whose time is asked for; this tests after each epoch too.
         show: parts of the page beside tables and curves.
         paper: the table of the paper's values, or None.
     """
@@ -132,5 +134,7 @@ class Study:
     training: Training = Training()
     condensation: Condensation = Condensation()
     timed: bool = False
+    oracle: bool = False
+    reach: float | None = None
     show: tuple[str, ...] = ()
     paper: Path | None = None

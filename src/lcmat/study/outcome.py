@@ -193,7 +193,17 @@ def _group(study: Study, folder: StudyFolder, splits: Splits, grid: Grid, data: 
     partial = len(results) < len(set(keys))
     records = [result["record"] for result in results.values() if "record" in result]
     if records:
-        report = gather(splits, sets, records, nets=grid.nets, seeds=study.seeds, weighted=weighted, partial=partial)
+        report = gather(
+            splits,
+            sets,
+            records,
+            nets=grid.nets,
+            seeds=study.seeds,
+            weighted=weighted,
+            partial=partial,
+            oracle=study.oracle,
+            reach=study.reach,
+        )
         entries = report.entries
     elif sets:
         entries = make_plan(splits, sets, seeds=study.seeds, baseline=False, full=False, weighted=(), partial=partial)

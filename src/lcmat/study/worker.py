@@ -126,6 +126,7 @@ class Worker:
             protocol=cell.protocol,
             baseline=False,
             weighted=[name] if name in training.weighted else [],
+            oracle=cell.watched,
             device=self.machine.device,
         )
         [record] = report.records

@@ -49,6 +49,7 @@ def train(
     precision: str = "auto",
     graph: bool = True,
     progress: Callable[[int, int], None] | None = None,
+    after_epoch: Callable[[int, float, nn.Module], None] | None = None,
 ) -> nn.Module:
     """Train a network on a data set; the same arguments give the same weights on the CPU.
 
@@ -82,6 +83,8 @@ def train(
         precision: 'auto' (float32 on the CPU, bf16 on CUDA), 'float32', 'tf32' or 'bf16'.
         graph: on CUDA, whether a whole step is captured as a CUDA graph.
         progress: called with (steps done, steps in all).
+        after_epoch: called with (epoch, seconds of training so far, the network), which it leaves as it is; its own
+            time does not count.
 
     Returns:
         The trained network on the device, in evaluation mode, with the attribute `training_log`.
@@ -119,7 +122,7 @@ def train(
         torch.cuda.device(place) if place.type == "cuda" else nullcontext(),
     ):
         training = _Training(net, data, loss_weights, settings, config, place, targets=soft, graph=graph)
-        return training.run(checkpoint, progress)
+        return training.run(checkpoint, progress, after_epoch)
 
 
 class _Training:
@@ -172,7 +175,12 @@ class _Training:
         if graph and device.type == "cuda":
             self.step = GraphStep(plain, [self.state.augmentation])
 
-    def run(self, folder: str | Path | None, progress: Callable[[int, int], None] | None) -> nn.Module:
+    def run(
+        self,
+        folder: str | Path | None,
+        progress: Callable[[int, int], None] | None,
+        after_epoch: Callable[[int, float, nn.Module], None] | None,
+    ) -> nn.Module:
         """All epochs that are not done yet."""
         state, plan = self.state, self.plan
         checkpoint = Checkpoint(folder, self.config, self.device)
@@ -188,6 +196,8 @@ class _Training:
             if state.epoch in self.settings.snapshots:
                 state.snapshots[state.epoch] = state_on_cpu(state.model)
             state.seconds += time.perf_counter() - started
+            if after_epoch is not None:
+                after_epoch(state.epoch, state.seconds, state.model)
             checkpoint.save(state, finished=state.epoch == plan.epochs)
         model = state.model.eval()
         model.training_log = TrainingLog(  # type: ignore[assignment]
