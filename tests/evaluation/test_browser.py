@@ -2,12 +2,11 @@
 
 import html
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from browser import look
 from evaluation.cases import digits, picks
 from lcmat import evaluate
 
@@ -25,26 +24,14 @@ onload = () => {{
 </script>"""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_page_fits_its_window(tmp_path: Path, width: int) -> None:
-    browser = shutil.which("chromium") or shutil.which("google-chrome")
-    if browser is None:
-        pytest.skip("needs chromium, which this machine does not have")
     subsets = {"a method with a rather long name": picks(20, (0, 1)), "craig": picks(30, (0, 1))}
     report = evaluate(digits(), subsets, nets="convnet:width=8,depth=1", epochs=1, seeds=(0, 1), full=True)
     page = report.save_html(tmp_path / "report.html").read_text(encoding="utf-8")
     wrapper = tmp_path / "wrapper.html"
     wrapper.write_text(WRAPPER.format(width=width, page=html.escape(page)), encoding="utf-8")
-    options = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-background-networking",
-        "--window-size=1400,1000",
-    ]
-    command = [browser, *options, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", wrapper.as_uri()]
-    seen = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    seen = look(tmp_path, wrapper.as_uri()).stdout
     found = re.search(r"<title>wide=(\d+) images=(\d+) loaded=(\d+)</title>", seen)
     assert found, seen[:500]
     wide, images, loaded = map(int, found.groups())

@@ -1,13 +1,12 @@
-"""Tables in a real browser: a click on a heading sorts, nothing is fetched, nothing is complained of."""
+"""Pages in a real browser: a click on a heading sorts, nothing is fetched, nothing is complained of."""
 
 import html
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from browser import find_browser, look
 from lcmat.report import HeatMap, Page, Section, Table, Text, render
 
 # The page is framed, so that a script from outside can press its buttons: its own policy allows no other script in it.
@@ -30,28 +29,6 @@ onload = () => {{
 </script>"""
 
 
-def browser() -> str:
-    found = shutil.which("chromium") or shutil.which("google-chrome")
-    if found is None:
-        pytest.skip("needs chromium, which this machine does not have")
-    return found
-
-
-def look(tmp_path: Path, address: str) -> subprocess.CompletedProcess[str]:
-    command = [
-        browser(),
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-background-networking",
-        "--enable-logging=stderr",
-        f"--user-data-dir={tmp_path / 'profile'}",
-        "--dump-dom",
-        address,
-    ]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-
-
 def page() -> str:
     rows = (("b", "−1.5 (2)", "x"), ("a", "10.0 ± 1", "y"), ("c", "1,000", "z"), ("d", "–", ""))
     table = Table("values", ("name", "value", "note"), rows, (1,))
@@ -59,7 +36,6 @@ def page() -> str:
     return render(Page("A page", ("It sorts.",), (Section("Values", (table, heat, Text("text"))),)))
 
 
-@pytest.mark.slow
 def test_headings_sort_by_number_and_by_name(tmp_path: Path) -> None:
     wrapper = tmp_path / "wrapper.html"
     wrapper.write_text(WRAPPER.format(page=html.escape(page())), encoding="utf-8")
@@ -80,7 +56,21 @@ def test_headings_sort_by_number_and_by_name(tmp_path: Path) -> None:
     assert "CONSOLE" not in seen.stderr
 
 
-@pytest.mark.slow
+SCHEME = """<!DOCTYPE html><body>
+<iframe id="page" srcdoc="{page}"></iframe>
+<script>
+onload = () => document.title = getComputedStyle(page.contentDocument.body).backgroundColor;
+</script>"""
+
+
+@pytest.mark.parametrize(("dark", "paper"), [(False, "rgb(255, 255, 255)"), (True, "rgb(20, 23, 27)")])
+def test_the_page_follows_the_scheme_of_the_reader(tmp_path: Path, dark: bool, paper: str) -> None:
+    wrapper = tmp_path / "wrapper.html"
+    wrapper.write_text(SCHEME.format(page=html.escape(page())), encoding="utf-8")
+    seen = look(tmp_path, wrapper.as_uri(), f"--blink-settings=preferredColorScheme={0 if dark else 1}")
+    assert f"<title>{paper}</title>" in seen.stdout
+
+
 def test_the_script_changes_no_word_of_the_page(tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     path.write_text(page(), encoding="utf-8")
@@ -94,3 +84,13 @@ def test_the_script_changes_no_word_of_the_page(tmp_path: Path) -> None:
         return html.unescape(re.sub(r"<[^>]+>", " ", body)).split()
 
     assert words(seen.stdout) == words(page())
+
+
+def test_a_missing_browser_is_a_failure_where_one_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("LCMAT_NEED_BROWSER", "1")
+    with pytest.raises(pytest.fail.Exception, match="needs a browser"):
+        find_browser()
+    monkeypatch.delenv("LCMAT_NEED_BROWSER")
+    with pytest.raises(pytest.skip.Exception, match="needs a browser"):
+        find_browser()
