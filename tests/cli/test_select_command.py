@@ -28,6 +28,12 @@ def test_defaults_make_a_run_of_one_per_cent(
     assert str(run.relative_to(tmp_path)) in outcome.out
 
 
+def test_glister_s_settings_say_that_the_training_set_judges(lcmat: Lcmat, table: Path, tmp_path: Path) -> None:
+    outcome = lcmat("select", table, "--method", "glister", "--epochs", "1", "--count", "6", "--out", tmp_path / "run")
+    assert outcome.status == 0
+    assert "note: glister without validation signals uses the training set\n" in outcome.out
+
+
 def test_json_holds_exactly_what_is_promised(lcmat: Lcmat, table: Path, tmp_path: Path) -> None:
     arguments = (
         "select",
