@@ -80,3 +80,15 @@ def test_condensers_are_listed(lcmat: Lcmat) -> None:
     listed = lcmat("list").out
     assert "lcmat-c" in listed
     assert "rho=0.1" in listed
+
+
+def test_after_an_interrupt_it_asks_for_what_it_needs(
+    lcmat: Lcmat, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("lcmat.study.condensing.run_condensation", interrupt)
+    arguments = ["condense", table, "--method", "random", "--out", tmp_path / "a"]
+    assert "give the same command again with --resume to go on" in lcmat(*arguments).err
+    assert "give the same command again to go on" in lcmat(*arguments, "--resume").err

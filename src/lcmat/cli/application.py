@@ -97,7 +97,8 @@ def run(arguments: list[str]) -> int:
             raise
         return _fail(FAILED, *_explain(error))
     if status == INTERRUPTED:
-        _fail(INTERRUPTED, "interrupted; give the same command again to go on from where it stopped")
+        how = " with --resume" if arguments[:1] == ["condense"] and "--resume" not in arguments else ""
+        _fail(INTERRUPTED, f"interrupted; give the same command again{how} to go on from where it stopped")
     return int(status or DONE)
 
 
