@@ -143,7 +143,7 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 def summarise(plan: Plan, cells: Sequence[Mapping[str, Any]]) -> str:
     """Means over the proxies, as a table in Markdown."""
-    names = ("accuracy", *(f"{name}_{scope}" for scope in SCOPES for name in QUANTITIES))
+    names = ("accuracy", *(f"{name}_{scope}" for scope in SCOPES for name in (*QUANTITIES, "lambda_magnitude")))
     lines = ["| fraction | method | " + " | ".join(names) + " |", "|---|---|" + "---:|" * len(names)]
     for fraction in plan.fractions:
         for method in plan.methods:
