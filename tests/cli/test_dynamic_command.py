@@ -24,6 +24,17 @@ def test_it_compares_and_goes_on(lcmat: Lcmat, table: Path, tmp_path: Path) -> N
     assert "<html" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 
+def test_options_reach_their_methods(lcmat: Lcmat, table: Path, tmp_path: Path) -> None:
+    outcome = lcmat(
+        "dynamic", table, "--methods", "static:lcmat-s,lcmat-s,infobatch", "--fraction", "0.2", *SMALL,
+        "--set", "lcmat-s.rho=0.5", "--set", "infobatch.prune=0.25", "--out", tmp_path / "out", "--json",
+    )  # fmt: skip
+    assert outcome.status == 0, outcome.err
+    static, anew, pruned = (record["choose"] for record in outcome.json["records"][:3])
+    assert static["rho"] == anew["rho"] == 0.5
+    assert pruned == {"prune": 0.25}
+
+
 def test_it_runs_on_digits(lcmat: Lcmat, tmp_path: Path) -> None:
     outcome = lcmat("dynamic", "digits", *SMALL[:4], "--seeds", "1", "--net", "convnet:width=4", "--out", tmp_path)
     assert outcome.status == 0
@@ -39,6 +50,10 @@ def test_it_runs_on_digits(lcmat: Lcmat, tmp_path: Path) -> None:
         (("--fraction", "2"), 2, "at most 1"),
         (("--pool", "0.01"), 2, "expected a pool of"),
         (("--device", "tpu"), 2, "expected a device"),
+        (("--set", "rho=1"), 2, "METHOD.OPTION=VALUE"),
+        (("--set", "infobatch.prune=1"), 2, "probability in [0, 1)"),
+        (("--set", "lcmat-s.roh=1"), 2, "unknown option"),
+        (("--set", "herding.x=1"), 2, "unknown option"),
         (("--seeds", "0"), 2, "expected at least 1 seed, got 0"),
         (("--lr", "0"), 2, "learning rate lr above 0"),
         (("--net", "resnet19"), 2, "unknown network"),

@@ -131,6 +131,7 @@ def test_baselines_alone_have_a_page_too(data: Splits, tmp_path: Path) -> None:
         ({"net": "resnet19"}, "unknown network"),
         ({"methods": ("herding",), "options": {"herding": {"a": 1}}}, "unknown option"),
         ({"weighted": ("craig",), "methods": ("herding", "static:craig")}, "weights are asked for of craig"),
+        ({"methods": ("herding",), "options": {"craig": {}}}, "options are given for craig"),
         ({"lr": 0.0}, "learning rate lr above 0"),
         ({"batch_size": 0}, "batch_size of at least 1"),
         ({"schedule": "stairs"}, "expected schedule to be"),

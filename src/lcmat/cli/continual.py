@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -50,9 +50,11 @@ def continual(
     Steps are recorded one by one, and memories kept: the same command again goes on with what is missing.
     """
     from lcmat import files
+    from lcmat.condensation import CONDENSERS
     from lcmat.continual import Budget, first_classes, make_filler, run
     from lcmat.continual.protocol import Settings
     from lcmat.data import load
+    from lcmat.selection import SELECTORS
     from lcmat.study.pipeline import Machine
     from lcmat.study.settings import default_net
 
@@ -60,7 +62,7 @@ def continual(
     with parsing.as_wrong_use():
         machine = Machine(device)
         parsing.check_seeds(seeds)
-        options = _options(set_ or [])
+        options = parsing.named_options("FILL", set_ or [], (CONDENSERS, SELECTORS))
         budget = Budget(per_class=10 if per_class is None and total is None else per_class, total=total)
         if unused := sorted(set(options) - set(fills)):
             raise ValueError(f"--set gives options for {', '.join(unused)}, which fill nothing here")
@@ -94,25 +96,3 @@ def continual(
     page = study.save_html(out / "report.html")
     files.write_json(out / "study.json", study.as_dict())
     typer.echo(json.dumps(study.as_dict(), ensure_ascii=False) if as_json else f"{study.table()}\nreport: {page}")
-
-
-def _options(assignments: list[str]) -> dict[str, dict[str, Any]]:
-    """Options by selector or condenser, from texts such as 'lcmat-s.rho=0.1'.
-
-    Raises:
-        ValueError: for a text that is no assignment, an unknown name, or no value of the option.
-    """
-    from lcmat.condensation import CONDENSERS
-    from lcmat.selection import SELECTORS
-
-    found: dict[str, dict[str, Any]] = {}
-    for assignment in assignments:
-        place, separator, text = assignment.partition("=")
-        name, dot, option = place.rpartition(".")
-        if not (separator and dot):
-            raise ValueError(f"--set takes FILL.OPTION=VALUE, such as --set lcmat-s.rho=0.1, got {assignment!r}")
-        entry = CONDENSERS.find(name) if name in CONDENSERS else SELECTORS.find(name)
-        # The text of an unknown option goes on unparsed, to be refused with the list of the valid ones.
-        value = entry.options[option].parse(text) if option in entry.options else text
-        found.setdefault(name, {}).update(entry.check_options({option: value}))
-    return found

@@ -31,6 +31,10 @@ def dynamic(
     seeds: Annotated[int, typer.Option(help="Runs of each arm.")] = 3,
     lr: Annotated[float, typer.Option(help="Highest learning rate; it falls along a cosine.")] = 0.1,
     batch_size: Annotated[int, typer.Option(help="Samples in a step.")] = 128,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="METHOD.OPTION=VALUE", help="An option, such as infobatch.prune=0.3."),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder for records and report.")] = Path("runs/dynamic"),
     device: Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1; a GPU if there is one.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print rows, records and protocol as JSON.")] = False,
@@ -43,7 +47,9 @@ def dynamic(
     from lcmat.data import load
     from lcmat.dynamic import compare
     from lcmat.dynamic.arms import make_arms
+    from lcmat.dynamic.baselines import BASELINES
     from lcmat.dynamic.study import Settings
+    from lcmat.selection import SELECTORS
     from lcmat.study.pipeline import Machine
     from lcmat.study.settings import default_net
 
@@ -54,10 +60,11 @@ def dynamic(
         pools = [None if share == 1 else share for share in parsing.numbers("--pool", pool, float)]
         parsing.check_seeds(seeds)
         Settings(net, epochs, proxy_epochs, batch_size, lr, "cosine", 1, "cpu")
+        options = parsing.named_options("METHOD", set_ or [], (BASELINES, SELECTORS))
         # Whatever the data, these must make sense; n is as good as any large number.
         make_arms(
             parsing.names(methods), fractions, turns, pools, n=10**6, epochs=epochs, warmup=warmup,
-            weighted=parsing.names(weighted),
+            weighted=parsing.names(weighted), options=options,
         )  # fmt: skip
     splits = load(data, quiet=True)
     say(splits.summary())
@@ -70,6 +77,7 @@ def dynamic(
             pools=pools,
             warmup=warmup,
             weighted=parsing.names(weighted),
+            options=options,
             net=net or default_net(splits.train),
             epochs=epochs,
             proxy_epochs=proxy_epochs,

@@ -1,12 +1,12 @@
 """From the words of a command line to values, with errors that say what was expected."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lcmat.registry import Entry
+    from lcmat.registry import Entry, Registry
 
 
 class WrongUseError(Exception):
@@ -146,6 +146,33 @@ def entry_options(entry: "Entry[Any, Any]", assignments: list[str]) -> dict[str,
             raise ValueError(f"--set {name} is given twice")
         texts[name] = text
     return entry.parse_options(texts)
+
+
+def named_options(
+    what: str, assignments: list[str], registries: "Sequence[Registry[Any, Any]]"
+) -> dict[str, dict[str, Any]]:
+    """Options by the name of a registered function, from texts such as 'lcmat-s.rho=0.1'.
+
+    Args:
+        what: the functions are to the command, such as 'FILL'.
+        assignments: the texts.
+        registries: that may hold a name, the first of them first; the last one tells what it has.
+
+    Raises:
+        ValueError: for a text that is no assignment, an unknown name, or no value of the option.
+        TypeError: for an unknown option; the valid ones are listed.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for assignment in assignments:
+        place, separator, text = assignment.partition("=")
+        name, dot, option = place.rpartition(".")
+        if not (separator and dot):
+            raise ValueError(f"--set takes {what}.OPTION=VALUE, such as --set lcmat-s.rho=0.1, got {assignment!r}")
+        entry = next((registry for registry in registries if name in registry), registries[-1]).find(name)
+        # The text of an unknown option goes on unparsed, to be refused with the list of the valid ones.
+        value = entry.options[option].parse(text) if option in entry.options else text
+        found.setdefault(name, {}).update(entry.check_options({option: value}))
+    return found
 
 
 def indices(option: str, text: str) -> tuple[int, ...]:

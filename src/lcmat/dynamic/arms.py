@@ -60,7 +60,7 @@ def make_arms(
         epochs: of each training.
         warmup: first epochs of dynamic selectors that visit everything.
         weighted: selectors whose weights go into the loss.
-        options: of the selectors, by name.
+        options: of selectors and baselines, by name.
 
     Raises:
         ValueError: for an unknown method, a value out of range, or an empty or repeated list.
@@ -70,6 +70,8 @@ def make_arms(
             raise ValueError(f"expected distinct {name}, at least one, got {list(values)}")
     if unused := sorted(set(weighted) - set(methods)):
         raise ValueError(f"weights are asked for of {', '.join(unused)}, not among the methods that choose anew")
+    if unused := sorted(set(options or {}) - {method.removeprefix(_STATIC) for method in methods}):
+        raise ValueError(f"options are given for {', '.join(unused)}, not among the methods")
     arms = []
     for text in methods:
         method = text.removeprefix(_STATIC)

@@ -90,7 +90,7 @@ def compare(
         pools: shares of the data that a selector chooses from; None for all.
         warmup: first epochs of dynamic selectors that visit everything.
         weighted: selectors whose weights go into the loss.
-        options: of the selectors, by name, such as {'lcmat-s': {'rho': 0.1}}.
+        options: of selectors and baselines, by name, such as {'lcmat-s': {'rho': 0.1}}.
         net: the network.
         epochs: of each training.
         proxy_epochs: of the proxy of a static arm.
