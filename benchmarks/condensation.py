@@ -169,13 +169,18 @@ def gpu_step(device: torch.device, precision: str, *, kernels: bool) -> float:
             captured = GraphStep(lambda _, work=work: work(), list(loop.generators.values()))  # type: ignore[misc]
             times = [milliseconds(call, device, repeats=20) for call in (work, partial(captured, 0))]
             print(f"{name:36}{times[0]:10.2f}{times[1]:10.2f}")
-        loop = make_loop(noise(5000, 3, 32), "lcmat-c", "convnet", device, precision=precision)
+        loop, plain = (
+            make_loop(noise(5000, 3, 32), "lcmat-c", "convnet", device, precision=precision, rho=rho)
+            for rho in (0.1, 0.0)
+        )
 
         def step() -> None:
             loop.match_step(0)
             loop.train_step(0)
 
         whole = milliseconds(step, device, repeats=100)
+        terms = [milliseconds(partial(one.match_step, 0), device, repeats=50) for one in (loop, plain)]
+    print(f"{'the variance term, share of a step':36}{'':>10}{terms[0] / terms[1] - 1:10.1%}")
     print(f"{'samples and network, as in a run':36}{'':>10}{whole:10.2f}")
     return whole
 

@@ -14,6 +14,7 @@ from lcmat import networks, training
 from lcmat.condensation import CONDENSERS, CondenserFacts, DivergenceError, Recipe, condense, condensers
 from lcmat.condensation.checkpoint import Checkpoint
 from lcmat.condensation.loop import SHORTEST_BLOCK
+from lcmat.condensation.methods import DSA
 from lcmat.condensation.objectives import curvature, gradients_by_cosine, means_of_features
 from lcmat.condensation.registry import Objective
 from lcmat.condensation.views import View, matched_layers, view_gradients
@@ -274,6 +275,44 @@ def test_soft_labels_come_from_a_teacher_and_say_so() -> None:
     torch.testing.assert_close(tiny.soft, expected)
     own = quick("random", data, labels="soft")
     assert own.label_kind == f"soft ({NET}, 20 epochs on all the data)"
+
+
+def test_real_and_synthetic_samples_undergo_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CONDENSERS, "_entries", dict(CONDENSERS._entries))
+    plain = images()
+    first = torch.stack([plain.images[plain.labels == index][0] for index in range(3)])
+    data = replace(plain, images=first[plain.labels])
+    alike: list[bool] = []
+
+    def compare(real: View, synthetic: View) -> Tensor:
+        alike.append(torch.allclose(real.inputs[:, :1], synthetic.inputs[:, :1], atol=1e-5))
+        return synthetic.inputs.sum((1, 2, 3, 4))
+
+    @CONDENSERS.add("compared", "of equal samples", facts=CondenserFacts("none", "none"))
+    def compared(*, single: bool) -> Recipe:
+        return Recipe(compare, looks_at="inputs", lr=1e-9, augmentation=DSA, single=single)
+
+    for single in (False, True):
+        condense(data, "compared", per_class=1, steps=8, single=single, device="cpu")
+    assert alike == 16 * [True]
+
+
+def test_pixels_are_in_their_range_for_each_new_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CONDENSERS, "_entries", dict(CONDENSERS._entries))
+    data = images()
+    largest = ((1 - torch.tensor(data.mean)) / torch.tensor(data.std)).reshape(-1, 1, 1)
+    within: list[bool] = []
+
+    def brighten(real: View, synthetic: View) -> Tensor:
+        within.append(bool((synthetic.inputs <= largest + 1e-5).all()))
+        return -synthetic.inputs.sum((1, 2, 3, 4))
+
+    @CONDENSERS.add("bright", "towards white", facts=CondenserFacts("none", "none"))
+    def bright() -> Recipe:
+        return Recipe(brighten, looks_at="inputs", lr=100.0, longest=100.0, period=2)
+
+    condense(data, "bright", per_class=1, steps=6, device="cpu")
+    assert within == 3 * [True, False]
 
 
 def test_labels_are_learned_where_asked_for() -> None:

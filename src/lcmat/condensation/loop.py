@@ -82,8 +82,10 @@ class Loop:
         """Some steps, beginning with a new network; gives the loss of each, on the device."""
         for index in range(steps):
             place = index % self.recipe.period
-            if place == 0 and self.recipe.looks_at != "inputs":
-                self.follower.renew()
+            if place == 0:
+                self.clamp()
+                if self.recipe.looks_at != "inputs":
+                    self.follower.renew()
             yield self.match_step(0)
             # A network that is about to be replaced needs no training.
             if self.recipe.follow and self.recipe.network_steps and place < self.recipe.period - 1:
