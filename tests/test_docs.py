@@ -16,6 +16,7 @@ from lcmat.cli.parsing import method_options
 from lcmat.condensation import CONDENSERS
 from lcmat.registry import Entry
 from lcmat.selection import SELECTORS
+from lcmat.study.config import read_study
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -103,6 +104,21 @@ def test_links_out_of_the_site_lead_to_what_it_makes_pages_of(document: Path) ->
 def test_examples_run(example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(example), run_name="__main__")
+
+
+def test_the_study_that_is_shown_has_no_mistake(tmp_path: Path) -> None:
+    [block] = [block for block in blocks(ROOT / "docs" / "studies.md") if block.language == "toml"]
+    file = tmp_path / "mine.toml"
+    file.write_text(block.text, encoding="utf-8")
+    assert [method.text for method in read_study(file).grids[0].methods] == [
+        "uniform",
+        "lcmat-s:rho=0.1",
+        "facility-location",
+    ]
+    assert read_study(file, quick=True).grids[0].data == ("digits",)
+    file.write_text(block.text.replace("seeds = 6", "seeds = -1").replace("lcmat-s:rho=0.1", "lcmats"))
+    with pytest.raises(ValueError, match=r"expected a whole number of at least 1, got -1\n.*did you mean lcmat-s"):
+        read_study(file)
 
 
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))

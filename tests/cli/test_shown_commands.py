@@ -1,6 +1,7 @@
 """The commands that a page shows: given again, they ask for what is there already."""
 
 import shlex
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from evaluation.cases import digits
 from lcmat import files
 from lcmat.study import commands
 from lcmat.study.comparison import Protocol
+from lcmat.study.condensing import Request
 from lcmat.study.settings import Settings
 from lcmat.study.store import Run
 from report.html_checks import Reader
@@ -97,3 +99,14 @@ def test_what_was_not_asked_for_is_left_out() -> None:
 def test_tests_after_each_epoch_are_asked_for_again() -> None:
     command = commands.evaluate_command([Path("a")], Protocol(seeds=3, epochs=7, oracle=True, reach=0.9), Path("a"))
     assert command == "lcmat evaluate a --seeds 3 --epochs 7 --oracle --reach 0.9 --out a"
+
+
+def test_every_setting_that_decides_has_its_option() -> None:
+    """A new setting must be written into the commands, and then named here."""
+    known = {
+        Settings: "source reading method options budget amounts balance net epochs points seed",
+        Request: "source reading method options per_class net factor start labels classes seed",
+        Protocol: "nets seeds epochs same_subset full weighted oracle reach",
+    }
+    for kind, names in known.items():
+        assert [field.name for field in fields(kind)] == names.split()
