@@ -90,6 +90,25 @@ def test_parquet_of_features_loads_back(lcmat: Lcmat, table_run: Path, table: Pa
     assert torch.equal(back.labels, kept.labels)
 
 
+def test_exports_of_a_table_keep_its_columns(lcmat: Lcmat, tmp_path: Path) -> None:
+    source = tmp_path / "plants.csv"
+    lines = [f"{size},{size / 4},{'oak' if size % 2 else 'elm'}" for size in range(20)]
+    source.write_text("\n".join(["size,weight,kind", *lines]) + "\n", encoding="utf-8")
+    run = tmp_path / "run"
+    assert lcmat("select", source, "--method", "uniform", "--count", "4", "--out", run).status == 0
+    assert lcmat("export", run).status == lcmat("export", run, "--to", "parquet").status == 0
+    with (run / "exports" / "count-4.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["index", "class", "name", "lcmat_weight", "order", "size", "weight"]
+    for row in rows:
+        assert row["name"] == f"plants.csv:row {int(float(row['size']))}"
+        assert float(row["weight"]) == float(row["size"]) / 4
+    back = library.load(run / "exports" / "count-4.parquet").train
+    assert isinstance(back, FeatureData)
+    assert back.feature_names == ("size", "weight")
+    assert set(back.features[:, 0].tolist()) <= {float(row["size"]) for row in rows}
+
+
 def test_parquet_is_what_the_datasets_library_reads(lcmat: Lcmat, image_run: Path, tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
     target = tmp_path / "kept.parquet"

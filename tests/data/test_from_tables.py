@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+import torch
 
 from data.sample_files import encode, pixels, write_image_parquet, write_table
 from lcmat.data import load
@@ -196,6 +197,15 @@ def test_parquet_of_features(tmp_path: Path) -> None:
     rows = [int(name.removeprefix("a.parquet:row ")) for name in splits.train.names]
     expected = np.array([[1, 4, 1], [2, 3, 0], [3, 2, 1], [4, 1, 0]], np.float32)
     assert np.array_equal(splits.train.features.numpy(), expected[rows])
+
+
+def test_features_keep_their_names_through_the_cache(tmp_path: Path) -> None:
+    path = write_table(tmp_path / "a.parquet", table_of())
+    first, again = load(path).train, load(path).train
+    assert isinstance(first, FeatureData)
+    assert isinstance(again, FeatureData)
+    assert first.feature_names == again.feature_names == first.take(torch.tensor([0])).feature_names
+    assert len(first.feature_names) == first.features.shape[1]
 
 
 def test_a_column_of_vectors_is_spread(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def index_labels(raw: Raw) -> Raw:
     if flip is None and train.is_images and telling and all(len(name) == 1 for name in class_names):
         flip = False
         notes.append("classes named by single characters were taken for digits or letters: no mirroring (see flip=)")
-    return Raw(train, test, class_names, flip, tuple(notes))
+    return Raw(train, test, class_names, flip, tuple(notes), raw.feature_names)
 
 
 def split(raw: Raw, *, test_fraction: float, seed: int) -> tuple[RawPart, RawPart, tuple[str, ...]]:
@@ -105,17 +105,19 @@ def build(raw: Raw, train: RawPart, test: RawPart, *, flip: bool | None, facts: 
     if flip is not None and not train.is_images:
         raise ValueError("flip= is for images, but this source has feature vectors; leave it out")
     mirrored = flip if flip is not None else raw.flip is not False
-    fitted = _data(train, raw.class_names, mirrored, replace(facts, test_fingerprint=""))
+    fitted = _data(train, raw, mirrored, replace(facts, test_fingerprint=""))
     held_out = Facts(fitted.mean, fitted.std, facts.test_fingerprint)
-    return fitted, _data(test, raw.class_names, mirrored, held_out)
+    return fitted, _data(test, raw, mirrored, held_out)
 
 
-def _data(part: RawPart, class_names: tuple[str, ...], flip: bool, facts: Facts) -> Data:
+def _data(part: RawPart, raw: Raw, flip: bool, facts: Facts) -> Data:
     inputs, labels = torch.from_numpy(part.inputs), torch.from_numpy(part.labels)
     known = facts.train_fingerprint
     if part.is_images:
-        return ImageData(inputs, labels, class_names, part.names, facts.mean, facts.std, flip, known)
-    return FeatureData(inputs, labels, class_names, part.names, facts.mean, facts.std, known)
+        return ImageData(inputs, labels, raw.class_names, part.names, facts.mean, facts.std, flip, known)
+    return FeatureData(
+        inputs, labels, raw.class_names, part.names, facts.mean, facts.std, known, feature_names=raw.feature_names
+    )
 
 
 def _rows(part: RawPart, chosen: torch.Tensor) -> RawPart:

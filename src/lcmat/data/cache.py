@@ -65,7 +65,14 @@ class Slot:
             ]
             if parts[0] is None:
                 return None
-            return Raw(parts[0], parts[1], tuple(raw["class_names"]), raw["flip"], tuple(raw["notes"]))
+            return Raw(
+                parts[0],
+                parts[1],
+                tuple(raw["class_names"]),
+                raw["flip"],
+                tuple(raw["notes"]),
+                tuple(raw["feature_names"]),
+            )
         except (OSError, SafetensorError, ValueError, KeyError, TypeError):
             return None
 
@@ -78,7 +85,12 @@ class Slot:
                 arrays[f"{name}.labels"] = part.labels
                 arrays[f"{name}.names"] = np.frombuffer(json.dumps(part.names).encode(), np.uint8).copy()
         arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-        described = {"class_names": raw.class_names, "flip": raw.flip, "notes": raw.notes}
+        described = {
+            "class_names": raw.class_names,
+            "flip": raw.flip,
+            "notes": raw.notes,
+            "feature_names": raw.feature_names,
+        }
         metadata = {"raw": json.dumps(described), "crc32": _checksum(arrays)}
         try:
             with files.replacing(self._path()) as temporary:

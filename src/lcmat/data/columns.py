@@ -102,7 +102,15 @@ def read(
     columns = plan(train[0].table, train[0].where, label=label, image=image)
     fitted, notes = read_part(train, columns, resize=resize)
     held_out, test_notes = read_part(test, columns, resize=resize) if test else (None, ())
-    return Raw(fitted, held_out, columns.class_names, notes=(*columns.notes, *dict.fromkeys((*notes, *test_notes))))
+    schema = train[0].table.schema
+    named = all(_is_number(schema.field(name).type) for name in columns.features)  # a column of vectors has one name
+    return Raw(
+        fitted,
+        held_out,
+        columns.class_names,
+        notes=(*columns.notes, *dict.fromkeys((*notes, *test_notes))),
+        feature_names=columns.features if named else (),
+    )
 
 
 def read_part(shards: Sequence[Shard], columns: Columns, *, resize: int | None) -> tuple[RawPart, tuple[str, ...]]:

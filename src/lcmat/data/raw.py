@@ -40,6 +40,7 @@ class Raw:
         class_names: in the order of the labels, where the source knows them; else empty.
         flip: whether a mirrored image keeps its label, where the source knows it; else None.
         notes: what the source decided on its own.
+        feature_names: of the columns of features, where they have names.
     """
 
     train: RawPart
@@ -47,6 +48,7 @@ class Raw:
     class_names: tuple[str, ...] = ()
     flip: bool | None = None
     notes: tuple[str, ...] = ()
+    feature_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from torch import Tensor
 from lcmat import files
 from lcmat.study.pipeline import read_again
 from lcmat.study.store import Run
-from lcmat.types import Data, ImageData, Subset, SyntheticSet
+from lcmat.types import Data, FeatureData, ImageData, Subset, SyntheticSet
 from lcmat.types.pictures import as_picture, png_bytes
 
 # Each with the ending of a file of that kind.
@@ -44,8 +44,8 @@ def export_subset(run: Run, folder: Path, form: str, target: Path) -> Path:
     Args:
         run: whose data is read again.
         folder: of the subset.
-        form: 'csv': index, class, name, weight and order of each row; 'parquet': the samples and labels, as
-            `lcmat.load` and the `datasets` library read them; 'folder': `CLASS/NAME.png`.
+        form: 'csv': index, class, name, weight and order of each row, and a table's features; 'parquet': the samples
+            and labels, as `lcmat.load` and the `datasets` library read them; 'folder': `CLASS/NAME.png`.
         target: the file or folder to write; it must not exist yet.
     """
     subset = Subset.load(folder)
@@ -90,11 +90,14 @@ def export_synthetic(tiny: SyntheticSet, form: str, target: Path) -> Path:
 def _write_csv(subset: Subset, kept: Data, target: Path) -> None:
     text = io.StringIO()
     writer = csv.writer(text)
-    writer.writerow(["index", "class", "name", "weight", "order"])
+    columns = kept.feature_names if isinstance(kept, FeatureData) else ()
+    about = ["index", "class", "name", "weight", "order"]
+    writer.writerow([*(f"lcmat_{name}" if name in columns else name for name in about), *columns])
     names = kept.names or ("",) * len(kept)
-    rows = zip(subset, kept.labels.tolist(), names, subset.weights.tolist(), strict=True)
-    for order, (index, label, name, weight) in enumerate(rows):
-        writer.writerow([index, kept.class_names[label], name, f"{weight:.12g}", order])
+    values = kept.inputs.numpy() if columns else [()] * len(kept)
+    rows = zip(subset, kept.labels.tolist(), names, subset.weights.tolist(), values, strict=True)
+    for order, (index, label, name, weight, row) in enumerate(rows):
+        writer.writerow([index, kept.class_names[label], name, f"{weight:.12g}", order, *row])
     files.write_text(target, text.getvalue())
 
 
@@ -117,6 +120,10 @@ def _write_samples(
         ]
         columns["image"] = pa.array(encoded, pa.struct({"bytes": pa.binary(), "path": pa.string()}))
         features["image"] = {"_type": "Image"}
+    elif kept.feature_names and not {"index", "label"} & set(kept.feature_names):
+        for name, values in zip(kept.feature_names, kept.features.T, strict=True):
+            columns[name] = pa.array(values.numpy())
+            features[name] = {"dtype": "float32", "_type": "Value"}
     else:
         columns["features"] = pa.array(kept.features.tolist(), pa.list_(pa.float32()))
         features["features"] = {"feature": {"dtype": "float32", "_type": "Value"}, "_type": "List"}

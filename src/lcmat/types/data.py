@@ -85,6 +85,7 @@ class FeatureData:
         mean: per feature; computed from these rows when empty.
         std: likewise; 1 for a constant feature.
         known_fingerprint: the fingerprint where it is known already, from a cache.
+        feature_names: of the columns, or empty.
     """
 
     features: Tensor
@@ -94,6 +95,7 @@ class FeatureData:
     mean: tuple[float, ...] = ()
     std: tuple[float, ...] = ()
     known_fingerprint: str = ""
+    feature_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.features.dtype != torch.float32 or self.features.ndim != 2:
@@ -103,6 +105,11 @@ class FeatureData:
             )
         _check_labels(self.labels, len(self.features), self.class_names, self.names)
         check_finite("features", self.features)
+        if self.feature_names and len(self.feature_names) != self.features.shape[1]:
+            raise ValueError(
+                f"expected a name for each of the {self.features.shape[1]:,} features or none at all, "
+                f"got {len(self.feature_names):,}"
+            )
         if not self.mean:
             std, mean = torch.std_mean(self.features.double(), dim=0, correction=0)
             object.__setattr__(self, "mean", tuple(mean.tolist()))
