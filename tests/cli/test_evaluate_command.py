@@ -46,6 +46,19 @@ def test_the_oracle_and_time_to_an_accuracy_have_columns_of_their_own(
     assert lcmat(*arguments, "--reach", 90).status == 2
 
 
+def test_steps_can_be_held_equal_and_augmentation_left_out(lcmat: Lcmat, image_run: Path, tmp_path: Path) -> None:
+    arguments = ("evaluate", image_run, "--seeds", 1, "--same-subset", "--out", tmp_path / "out")
+    outcome = lcmat(*arguments, "--steps", 4, "--no-augment", "--json")
+    assert outcome.status == 0
+    assert outcome.json["protocol"]["budget"] == "4 steps"
+    assert outcome.json["protocol"]["augmentation"] == "none"
+    assert lcmat("report", tmp_path / "out").status == 0
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "--steps 4 --no-augment" in page
+    assert lcmat(*arguments, "--steps", 4, "--epochs", 1).status == 2
+    assert lcmat(*arguments, "--steps", 0).status == 2
+
+
 def test_the_same_command_trains_nothing_again(
     lcmat: Lcmat, pair: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -110,3 +110,8 @@ def test_every_setting_that_decides_has_its_option() -> None:
     }
     for kind, names in known.items():
         assert [field.name for field in fields(kind)] == names.split()
+
+
+def test_steps_stand_in_the_place_of_epochs() -> None:
+    command = commands.evaluate_command([Path("a")], Protocol(seeds=3, steps=70, augment=False), Path("a"))
+    assert command == "lcmat evaluate a --seeds 3 --steps 70 --no-augment --out a"

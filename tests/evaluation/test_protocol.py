@@ -88,6 +88,33 @@ def test_the_rightly_classified_are_counted_by_class() -> None:
     assert sum(record["right_per_class"]) == pytest.approx(record["accuracy"] * len(data.test))
 
 
+def test_soft_labels_are_those_of_the_samples_that_are_trained_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = digits()
+    teacher = torch.rand(len(data.train), 10, generator=torch.Generator().manual_seed(0)).softmax(1)
+    with monkeypatch.context() as patch:
+        spy = Spy(patch, train=False)
+        report = evaluate(data, {"craig": pick([7, 3, 5])}, nets="mlp", seeds=[0], full=True, targets=teacher)
+        craig, uniform, full = spy.calls
+        assert torch.equal(craig["targets"], teacher[[7, 3, 5]])
+        assert len(uniform["targets"]) == 3
+        assert torch.equal(full["targets"], teacher)
+    assert report.protocol["labels"] == "soft, given for every sample"
+    keys = {record["key"] for record in report.records}
+    for other in (None, teacher.flip(1)):
+        again = evaluate(data, {"craig": pick([7, 3, 5])}, full=True, targets=other, **{**QUICK, "seeds": [0]})
+        assert not keys & {record["key"] for record in again.records}
+    with pytest.raises(ValueError, match=r"expected targets of shape \[\d+, 10\], a row for each sample"):
+        evaluate(data, {"craig": pick([7, 3, 5])}, targets=teacher[:3], **QUICK)
+
+
+def test_trainings_without_augmentation_have_no_cutmix_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    spy = Spy(monkeypatch, train=False)
+    for protocol in ("selection", "condensation"):
+        report = evaluate(digits(), {"craig": pick(range(20))}, protocol=protocol, augment=False, **QUICK)
+        assert report.protocol["augmentation"] == "none"
+    assert {(call["augment"], call["cutmix"]) for call in spy.calls} == {(False, 0.0)}
+
+
 def test_epochs_are_two_hundred_when_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     spy = Spy(monkeypatch, train=False)
     evaluate(digits(), {"craig": pick(range(20))}, nets="mlp", seeds=[0])

@@ -70,6 +70,8 @@ def test_a_key_tells_apart_all_that_matters_and_nothing_else(study: Study) -> No
     assert keys == {cell.key for cell in cells_of(replace(study, title="Another", about="text"))}
     watched = {cell.key for cell in cells_of(replace(study, oracle=True))}
     assert {key.split("-")[0] for key in keys - watched} == {"train"}
+    plain = replace(study.training, augment=False)
+    assert {key.split("-")[0] for key in keys - {c.key for c in cells_of(replace(study, training=plain))}} == {"train"}
     more = replace(study, seeds=(0, 1, 2))
     assert keys < {cell.key for cell in cells_of(more)}
     others = replace(study.grids[0], proxies=(Proxy(net="mlp:width=8", epochs=1, lr=0.2),))

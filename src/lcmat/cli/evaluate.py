@@ -22,6 +22,10 @@ def evaluate(
     epochs: Annotated[
         int | None, typer.Option(help="Epochs of each training; 200 if not given, 1,000 for condensed sets.")
     ] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="Optimiser steps of each training instead, the same for every size.")
+    ] = None,
+    augment: Annotated[bool, typer.Option("--augment/--no-augment", help="Crop and flip the images.")] = True,
     same_subset: Annotated[
         bool, typer.Option("--same-subset", help="Train all seeds on the run's own subset; they are then dependent.")
     ] = False,
@@ -52,6 +56,8 @@ def evaluate(
     from lcmat.study.pipeline import Machine
     from lcmat.study.store import Run
 
+    if epochs is not None and steps is not None:
+        raise parsing.WrongUseError(f"give --epochs or --steps, got both ({epochs} and {steps})")
     if all(holds_condensed(run) for run in runs):
         with Progress() as progress:
             report, page = evaluate_condensed(
@@ -63,6 +69,8 @@ def evaluate(
                 full=full,
                 oracle=oracle,
                 reach=reach,
+                steps=steps,
+                augment=None if augment else False,
                 device=device,
                 progress=lambda done, total, _: progress("training on synthetic sets", done, total),
             )
@@ -78,6 +86,8 @@ def evaluate(
             parsing.names(weighted),
             oracle,
             reach,
+            steps,
+            None if augment else False,
         )
         opened = [Run.open(path) for path in runs]
         check_comparable(opened)

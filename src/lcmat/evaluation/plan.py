@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import torch
+from torch import Tensor
 
 from lcmat.report.wording import listed, percent
 from lcmat.selection import random_like
@@ -30,6 +31,8 @@ class Entry:
         weighted: whether its weights are used in the loss.
         baseline: name of the entry of the same size that it is compared with, or empty.
         given: whether the user gave it; baselines and 'full' were added.
+        targets: of every sample of the data, trained on instead of the labels; None for labels. A synthetic set has
+            its own.
     """
 
     name: str
@@ -40,6 +43,14 @@ class Entry:
     weighted: bool = False
     baseline: str = ""
     given: bool = False
+    targets: Tensor | None = None
+
+    def targets_of(self, seed: int) -> Tensor | None:
+        """Of the samples that this seed trains on, in their order; None where it trains on labels."""
+        chosen = self.by_seed[seed]
+        if isinstance(chosen, SyntheticSet):
+            return chosen.soft
+        return self.targets if self.targets is None or chosen is None else self.targets[chosen.indices]
 
     @property
     def label(self) -> str:

@@ -4,11 +4,12 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from lcmat import files, networks, runtime, seeding, training
 from lcmat.evaluation.curve import Watch
@@ -24,7 +25,8 @@ from lcmat.evaluation.settings import (
     make_settings,
 )
 from lcmat.report.wording import percent
-from lcmat.types import Reduced, Splits, Subset, SyntheticSet
+from lcmat.training.settings import soft_targets
+from lcmat.types import Reduced, Splits, Subset
 from lcmat.version import __version__
 
 Progress = Callable[[int, int, str], None]
@@ -54,6 +56,8 @@ def evaluate(
     progress: Progress | None = None,
     oracle: bool = False,
     reach: float | None = None,
+    augment: bool | str | None = None,
+    targets: Tensor | None = None,
 ) -> Report:
     """Train fresh networks on every subset and on random sets of the same size, and compare their test accuracies.
 
@@ -85,6 +89,10 @@ def evaluate(
             oracle, which is no result. The tests do not change the trainings, and their time does not count.
         reach: an accuracy, from 0 to 1; the report says after how many seconds of training it was first there. This
             tests after each epoch too.
+        augment: as for `train`, in place of the protocol's own; False trains without augmentation and without CutMix.
+        targets: soft labels, such as a teacher's probabilities: distributions over the classes for every training
+            sample of the data, `[n, C]`. All subsets, random ones and 'full' too, are trained on those of their
+            samples instead of on the labels; a synthetic set has its own.
 
     Returns:
         The report.
@@ -114,10 +122,14 @@ def evaluate(
         lr=lr,
         schedule=schedule,
         optimizer=optimizer,
+        augment=augment,
+        cutmix=0.0 if augment is False else None,
     )
+    soft = soft_targets(targets, data.train)
     for net in nets:  # a wrong name must not come to light after hours of training the others
         networks.build(net, data.train)
     entries = make_plan(data, subsets, seeds=seeds, baseline=baseline, full=full, weighted=weighted)
+    entries = tuple(replace(entry, targets=soft) for entry in entries)
     watched = oracle or reach is not None
     found, reused = _run(data, entries, nets, seeds, settings, records, device, progress, watched=watched)
     return Report(
@@ -227,6 +239,8 @@ def _describe_cell(data: Splits, entry: Entry, net: str, seed: int, settings: Se
         "settings": asdict(settings),
         "lcmat": __version__,
     }
+    if entry.targets is not None:
+        decisive["targets"] = files.fingerprint(entry.targets)
     key = hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
     selection = {} if subset is None else {"method": subset.method, "selection_seed": subset.seed}
     return {"key": key, "name": entry.name, "size": entry.size, "fraction": entry.fraction, **selection, **decisive}
@@ -268,7 +282,7 @@ def _train_cell(
         schedule=settings.schedule,
         optimizer=settings.optimizer,
         weights=subset.weights if entry.weighted and isinstance(subset, Subset) else None,
-        targets=subset.soft if isinstance(subset, SyntheticSet) else None,
+        targets=entry.targets_of(seed),
         seed=seeding.derive(seed, "evaluation", "training", net),
         augment=settings.augment,
         cutmix=settings.cutmix,

@@ -1,6 +1,6 @@
 """All that a training of an evaluation depends on, beside its data, its network and its seed."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,11 +101,14 @@ def describe_augmentation(settings: Settings, data: Splits) -> str:
     return f"DSA for each image ({names}){mixing}"
 
 
-def describe_labels(entries: Iterable[Entry]) -> str:
+def describe_labels(entries: Sequence[Entry]) -> str:
     """Whether labels are hard or soft, and where soft ones come from."""
     soft = {
         f"{entry.name}: {first.label_kind}"
         for entry in entries
         if isinstance(first := entry.first, SyntheticSet) and first.soft is not None
     }
-    return "hard" if not soft else "; ".join([*sorted(soft), "all others: hard"])
+    given = any(entry.targets is not None for entry in entries)
+    if not soft:
+        return "soft, given for every sample" if given else "hard"
+    return "; ".join([*sorted(soft), f"all others: {'soft, given for every sample' if given else 'hard'}"])

@@ -59,8 +59,11 @@ class Cell:
         amounts = " ".join(map(amount_name, self.amounts)) if len(self.amounts) < 3 else f"{len(self.amounts)} amounts"
         words = [self.stage, self.data, method, amounts, self.net, f"seed {self.seed}"]
         decisive = {**asdict(self), "lcmat": __version__}
-        if not self.watched:  # as in the keys of studies that were begun before there was a choice
+        # What was left as it always was is left out, so that studies of before there was a choice go on.
+        if not self.watched:
             del decisive["watched"]
+        if self.training is not None and self.training.augment is None:
+            del decisive["training"]["augment"]
         content = json.dumps(decisive, sort_keys=True)
         name = re.sub(r"[^\w.=-]+", "-", " ".join(filter(None, words)))[:100]
         return f"{name}-{files.fingerprint(content)[:12]}"

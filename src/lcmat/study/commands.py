@@ -29,7 +29,10 @@ def select_command(run: Run) -> str:
 
 def evaluate_command(folders: Iterable[Path], protocol: "Protocol", out: Path) -> str:
     """The `lcmat evaluate` of runs."""
-    words = ["evaluate", *map(_path, folders), "--seeds", str(protocol.seeds), "--epochs", str(protocol.epochs)]
+    words = ["evaluate", *map(_path, folders), "--seeds", str(protocol.seeds)]
+    words += ["--epochs", str(protocol.epochs)] if protocol.steps is None else ["--steps", str(protocol.steps)]
+    if protocol.augment is False:
+        words.append("--no-augment")
     if protocol.nets:
         words += ["--nets", _listed(protocol.nets)]
     if protocol.same_subset:

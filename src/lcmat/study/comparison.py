@@ -31,6 +31,8 @@ class Protocol:
         weighted: methods whose subset's weights count in the loss.
         oracle: whether to test after each epoch as well.
         reach: an accuracy whose time is asked for.
+        steps: of each training, in place of epochs.
+        augment: False for none; None for that of the protocol.
     """
 
     nets: tuple[str, ...] = ()
@@ -41,10 +43,14 @@ class Protocol:
     weighted: tuple[str, ...] = ()
     oracle: bool = False
     reach: float | None = None
+    steps: int | None = None
+    augment: bool | None = None
 
     def __post_init__(self) -> None:
         if self.seeds < 1 or self.epochs < 1:
             raise ValueError(f"expected at least 1 seed and 1 epoch, got {self.seeds} and {self.epochs}")
+        if self.steps is not None and self.steps < 1:
+            raise ValueError(f"expected at least 1 step, got {self.steps}")
         if self.reach is not None and not 0 < self.reach <= 1:
             raise ValueError(f"expected an accuracy to reach above 0 and at most 1, got {self.reach}")
         for net in self.nets:
@@ -113,7 +119,9 @@ def compare(
         splits,
         {name: _subsets(run, None if protocol.same_subset else seeds) for name, run in named.items()},
         nets=protocol.nets or tuple(dict.fromkeys(run.settings.net for run in runs)),
-        epochs=protocol.epochs,
+        epochs=protocol.epochs if protocol.steps is None else None,
+        steps=protocol.steps,
+        augment=protocol.augment,
         seeds=seeds,
         full=protocol.full,
         weighted=protocol.weighted,

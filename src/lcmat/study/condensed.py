@@ -48,6 +48,8 @@ def evaluate_condensed(
     full: bool = False,
     oracle: bool = False,
     reach: float | None = None,
+    steps: int | None = None,
+    augment: bool | None = None,
     device: str | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> tuple[Report, Path]:
@@ -69,13 +71,15 @@ def evaluate_condensed(
             full=full,
             oracle=oracle,
             reach=reach,
+            steps=steps,
+            augment=augment,
             records=out / "records.jsonl",
             device=device,
             progress=progress,
         )
     title = f"{', '.join(dict.fromkeys(methods))} on {splits.name}"
-    epochs = int(report.records[0]["settings"]["epochs"])
-    asked = Protocol(tuple(nets), seeds, epochs, full=full, oracle=oracle, reach=reach)
+    epochs = 1 if steps is not None else int(report.records[0]["settings"]["epochs"])
+    asked = Protocol(tuple(nets), seeds, epochs, full=full, oracle=oracle, reach=reach, steps=steps, augment=augment)
     made = [command for folder, tiny in sets.items() for command in _commands(folder, tiny)]
     again = [*made, evaluate_command(folders, asked, out)]
     return report, report.save_html(out / "report.html", title=title, commands=again)

@@ -194,6 +194,7 @@ class _Reader:
             schedule=take("training", whole, "schedule", values.one_of(SCHEDULES), None),
             optimizer=take("training", whole, "optimizer", values.one_of(OPTIMIZERS), "sgd"),
             weighted=take("training", whole, "weighted", values.several(values.text), ()),
+            augment=take("training", whole, "augment", values.truth, None),
         )
 
     def condensation(self, item: Item | None) -> Condensation:

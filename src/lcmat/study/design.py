@@ -66,6 +66,7 @@ class Training:
     schedule: str | None = None
     optimizer: str = "sgd"
     weighted: tuple[str, ...] = ()
+    augment: bool | None = None
 
 
 @dataclass(frozen=True)

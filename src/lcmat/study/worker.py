@@ -122,6 +122,7 @@ class Worker:
             lr=training.lr,
             schedule=training.schedule,
             optimizer=training.optimizer,
+            augment=training.augment,
             seeds=[cell.seed],
             protocol=cell.protocol,
             baseline=False,
