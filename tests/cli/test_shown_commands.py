@@ -106,7 +106,7 @@ def test_every_setting_that_decides_has_its_option() -> None:
     known = {
         Settings: "source reading method options budget amounts balance net epochs points seed",
         Request: "source reading method options per_class net factor start labels classes seed",
-        Protocol: "nets seeds epochs same_subset full weighted oracle reach",
+        Protocol: "nets seeds epochs same_subset full weighted oracle reach steps augment",
     }
     for kind, names in known.items():
         assert [field.name for field in fields(kind)] == names.split()
