@@ -263,3 +263,18 @@ def test_an_option_out_of_range_or_of_another_type_is_refused_by_its_name(method
     for value in wrong:
         with pytest.raises((TypeError, ValueError), match=rf"\b{option}\b"):
             lcmat.select(_signals(), method, count=15, **{option: value})
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("balance", BALANCES)
+@pytest.mark.parametrize("method", METHODS)
+def test_signals_on_a_gpu_are_selected_from_there(method: str, balance: str) -> None:
+    here = _signals(dtype=torch.float64)
+    there = replace(here.to("cuda"), validation=here.to("cuda"))
+    subset = lcmat.select(there, method, count=15, balance=balance, given=[5], exclude=[3])
+    assert subset.indices.device.type == subset.weights.device.type == "cpu"
+    assert len(set(subset)) == 15
+    assert 5 in subset
+    assert 3 not in subset
+    assert float(subset.weights.sum()) == pytest.approx(here.n)
+    assert list(lcmat.select(there, method, count=15, balance=balance, given=[5], exclude=[3])) == list(subset)

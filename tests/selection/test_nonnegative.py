@@ -85,3 +85,19 @@ def test_signed_weights_are_plain_ridge_regression() -> None:
         regression.add(vectors[: t + 1] @ vector, float(vector @ target))
     kernel = vectors @ vectors.T + 0.3 * torch.eye(10, dtype=torch.float64)
     torch.testing.assert_close(regression.weights, torch.linalg.solve(kernel, vectors @ target))
+
+
+@pytest.mark.parametrize("penalty", [0.0, 1e-6])
+def test_nearly_dependent_samples_reach_the_objective_of_scipy(penalty: float) -> None:
+    generator = torch.Generator().manual_seed(0)
+    left, right = (torch.linalg.qr(torch.randn(n, 60, generator=generator, dtype=torch.float64))[0] for n in (60, 90))
+    vectors = (left * torch.logspace(0, -8, 60, dtype=torch.float64)) @ right.T
+    target = vectors.sum(0) + 0.1 * torch.randn(90, generator=generator, dtype=torch.float64)
+    (regression,) = _grow(vectors, target, penalty)
+
+    def objective(weights: Tensor) -> float:
+        return float((vectors.T @ weights - target).square().sum() + penalty * weights.square().sum())
+
+    expected = objective(torch.from_numpy(_nnls(vectors, target, penalty)))
+    assert objective(regression.weights) == pytest.approx(expected, rel=1e-10)
+    assert float(regression.weights.min()) >= 0
