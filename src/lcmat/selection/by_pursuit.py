@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -63,6 +64,10 @@ def gradmatch(
     signals = points[0]
     head = factors(signals)
     target = signals.n * mean_gradient(factors(held_out(signals)))
+    if head.inputs.device.type != "cpu":
+        # In double precision a row of products serves the regression as well, for a third fewer kernels a pick; on a
+        # GPU their number decides, on a processor the bytes.
+        head = replace(head, residuals=head.residuals.double(), inputs=head.inputs.double())
     picker = Picker(Ties(signals.n, generator, head.inputs.device), given)
     return pursue(head, target, count, picker=picker, memory=memory, penalty=penalty)
 
@@ -88,8 +93,7 @@ def pursue(
     with runtime.one_thread():
         picked = _Picked(head, target, count, memory)
         regression = GrowingRegression(count, penalty, signed=signed)
-        targets = products_with(head, target).double()
-        left = targets
+        left = picked.targets
         history: list[Tensor] = []
         explained = [0.0]
         for t in range(count):
@@ -102,10 +106,10 @@ def pursue(
             regression.add(products, goal)
             history.append(regression.weights[: t + 1].clone())
             explained.append(regression.explained)
-            left = targets - picked.mixture(history[-1])
+            left = picked.targets - picked.mixture(history[-1])
     gains = torch.zeros(count, dtype=torch.float64)
     gains[: len(history)] = torch.tensor(explained, dtype=torch.float64).diff()
-    return Picks(picked.order, gains, weigh=lambda k: _weights(history, k, len(targets)))
+    return Picks(picked.order, gains, weigh=lambda k: _weights(history, k, len(left)))
 
 
 def _weights(history: Sequence[Tensor], count: int, n: int) -> Tensor:
@@ -121,7 +125,8 @@ class _Picked:
     """The picked gradients: their inner products with each other, with the target, and with all n.
 
     A row of n products for each pick is kept when `memory` allows it; else the weighted sum of the picks is formed,
-    `[C, d+1]`, and multiplied with all gradients.
+    `[C, d+1]`, and multiplied with all gradients. The regression wants all digits of the few products it sees: those of
+    the rows where these are in double precision, else products of their own.
 
     Attributes:
         order: the picks, `[capacity]`, of which the first `size` are settled.
@@ -134,13 +139,15 @@ class _Picked:
         self.size = 0
         device = head.inputs.device
         self.order = torch.empty(capacity, dtype=torch.int64, device=device)
+        self.target = target.double()
+        self.targets = products_with(head, target).double()
         self.rows: Tensor | None = None
         if capacity * n * head.inputs.element_size() <= memory:
             self.rows = head.inputs.new_empty(capacity, n)
-        # The regression wants all digits of the few products it sees.
-        self.target = target.double()
-        self.residuals = torch.empty(capacity, classes, dtype=torch.float64, device=device)
-        self.inputs = torch.empty(capacity, width, dtype=torch.float64, device=device)
+        self.exact = self.rows is not None and self.rows.dtype == torch.float64
+        kept = 0 if self.exact else capacity
+        self.residuals = torch.empty(kept, classes, dtype=torch.float64, device=device)
+        self.inputs = torch.empty(kept, width, dtype=torch.float64, device=device)
 
     def add(self, pick: Tensor, values: Tensor) -> tuple[float, Tensor, float]:
         """Take a sample `[1]`: its value, its products with the picks, itself last, `[size]`, and with the target.
@@ -149,15 +156,23 @@ class _Picked:
         """
         t = self.size
         self.size = t + 1
+        self.order[t] = pick[0]
         one = _rows_of(self.head, pick)
         if self.rows is not None:
             self.rows[t] = gram(one, self.head)[0]
-        self.order[t], self.residuals[t], self.inputs[t] = pick[0], one.residuals[0], one.inputs[0]
+        goal, products = self._of_the_last(one, pick)
+        found = torch.cat([values.index_select(0, pick), goal, products]).cpu()
+        return float(found[0]), found[2:], float(found[1])
+
+    def _of_the_last(self, one: Factors, pick: Tensor) -> tuple[Tensor, Tensor]:
+        """The newest pick's product with the target, `[1]`, and with the picks, `[size]`, float64."""
+        t = self.size - 1
+        if self.exact and self.rows is not None:
+            return self.targets.index_select(0, pick), self.rows[t].index_select(0, self.order[: t + 1])
+        self.residuals[t], self.inputs[t] = one.residuals[0], one.inputs[0]
         residual, inputs = self.residuals[t], self.inputs[t]
         products = (self.residuals[: t + 1] @ residual) * (self.inputs[: t + 1] @ inputs)
-        goal = residual @ (self.target @ inputs)
-        found = torch.cat([values.index_select(0, pick).double(), goal[None], products]).cpu()
-        return float(found[0]), found[2:], float(found[1])
+        return (residual @ (self.target @ inputs))[None], products
 
     def mixture(self, weights: Tensor) -> Tensor:
         """⟨g_j, Σ_i w_i g_i⟩ for all j, `[n]`."""
