@@ -68,6 +68,19 @@ def test_batches_of_any_size_give_the_same_losses(net: str, batch_size: int) -> 
         torch.testing.assert_close(parts.losses[name], whole.losses[name], rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("net", ["convnet:width=8", "resnet18"])
+def test_a_gpu_gives_what_the_processor_gives(net: str) -> None:
+    data = digits_like(40, size=32)
+    model = build(net, data).eval()
+    pool = make_pool(data, {"S": subset_of(data, [1, 5])})
+    lines = [Surface(model, pool, torch.device(place)).line(0, resolution=5) for place in ("cpu", "cuda")]
+    rounded = Surface(model, pool, torch.device("cuda"), precision="tf32", batch_size=7).line(0, resolution=5)
+    for name in ("T", "S"):
+        torch.testing.assert_close(lines[1].losses[name], lines[0].losses[name], rtol=1e-3, atol=1e-5)
+        torch.testing.assert_close(rounded.losses[name], lines[0].losses[name], rtol=2e-2, atol=1e-3)
+
+
 def test_frozen_parameters_stay_and_every_step_is_counted() -> None:
     rows, seen = [0, 4, 22], list[tuple[int, int]]()
     model, pool = tiny_pool(rows)
