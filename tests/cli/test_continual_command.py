@@ -30,6 +30,15 @@ def test_it_compares_and_goes_on(lcmat: Lcmat, table: Path, tmp_path: Path, monk
     assert "Condensation methods" in page
 
 
+def test_the_data_is_read_as_asked(lcmat: Lcmat, images: Path, tmp_path: Path) -> None:
+    quick = ("--steps", "2", "--fill", "uniform", "--epochs", "1", "--seeds", "1", "--net", "mlp:width=4")
+    outcome = lcmat("continual", images, *quick, "--resize", "4", "--out", tmp_path / "out")
+    assert outcome.status == 0, outcome.err
+    assert "3 × 4 × 4 images" in outcome.err
+    wrong = lcmat("continual", images, *quick, "--test-fraction", "1.5", "--out", tmp_path / "other")
+    assert (wrong.status, "--test-fraction takes a share" in wrong.err) == (2, True)
+
+
 @pytest.mark.parametrize("protocol", ["memory", "replay"])
 def test_it_runs_on_digits(lcmat: Lcmat, tmp_path: Path, protocol: str) -> None:
     outcome = lcmat(

@@ -35,6 +35,15 @@ def test_options_reach_their_methods(lcmat: Lcmat, table: Path, tmp_path: Path) 
     assert pruned == {"prune": 0.25}
 
 
+def test_the_data_is_read_as_asked(lcmat: Lcmat, images: Path, tmp_path: Path) -> None:
+    quick = ("--methods", "random", "--fraction", "0.5", "--epochs", "1", "--seeds", "1", "--net", "mlp:width=4")
+    outcome = lcmat("dynamic", images, *quick, "--resize", "4", "--out", tmp_path / "out")
+    assert outcome.status == 0, outcome.err
+    assert "3 × 4 × 4 images" in outcome.err
+    wrong = lcmat("dynamic", images, *quick, "--test-fraction", "1.5", "--out", tmp_path / "other")
+    assert (wrong.status, "--test-fraction takes a share" in wrong.err) == (2, True)
+
+
 def test_it_runs_on_digits(lcmat: Lcmat, tmp_path: Path) -> None:
     outcome = lcmat("dynamic", "digits", *SMALL[:4], "--seeds", "1", "--net", "convnet:width=4", "--out", tmp_path)
     assert outcome.status == 0

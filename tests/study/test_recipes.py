@@ -33,6 +33,8 @@ def test_every_table_and_figure_of_the_paper_has_its_study() -> None:
         "pictures",
         "condensation",
         "continual",
+        "continual-tiny-imagenet",
+        "dynamic",
         "bound",
         "digits",
         "small-shares",

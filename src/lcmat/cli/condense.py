@@ -8,6 +8,7 @@ import typer
 
 from lcmat.cli import parsing
 from lcmat.cli.progress import Progress, say
+from lcmat.cli.reading import Flip, Image, Label, Resize, TestFraction
 
 if TYPE_CHECKING:
     from lcmat.types import SyntheticSet
@@ -38,15 +39,11 @@ def condense(
     ] = False,
     quick: Annotated[int, typer.Option(help="Epochs of a quick training at each look; 0 for none.")] = 100,
     watch_every: Annotated[int, typer.Option(help="Steps between two looks.")] = 250,
-    resize: Annotated[int | None, typer.Option(help="Make all images square, of this side in pixels.")] = None,
-    label: Annotated[str | None, typer.Option(help="Column with the labels.")] = None,
-    image: Annotated[str | None, typer.Option(help="Column with the images.")] = None,
-    test_fraction: Annotated[
-        float | None, typer.Option(help="Share of each class held out where there is no test part; 0.2 if not given.")
-    ] = None,
-    flip: Annotated[
-        bool | None, typer.Option("--flip/--no-flip", help="Whether a mirrored image keeps its label; a guess if not.")
-    ] = None,
+    resize: Resize = None,
+    label: Label = None,
+    image: Image = None,
+    test_fraction: TestFraction = None,
+    flip: Flip = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1; a GPU if there is one.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")] = False,
 ) -> None:

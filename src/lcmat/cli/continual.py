@@ -8,6 +8,7 @@ import typer
 
 from lcmat.cli import parsing
 from lcmat.cli.progress import Progress, say
+from lcmat.cli.reading import Flip, Image, Label, Resize, TestFraction
 
 
 def continual(
@@ -42,6 +43,11 @@ def continual(
         list[str] | None, typer.Option("--set", metavar="FILL.OPTION=VALUE", help="An option, such as lcmat-s.rho=0.1.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for records, memories and report.")] = Path("runs/continual"),
+    resize: Resize = None,
+    label: Label = None,
+    image: Image = None,
+    test_fraction: TestFraction = None,
+    flip: Flip = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1; a GPU if there is one.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print rows, records and protocol as JSON.")] = False,
 ) -> None:
@@ -59,6 +65,7 @@ def continual(
     from lcmat.study.settings import default_net
 
     fills = parsing.names(fill)
+    reading = parsing.reading(resize=resize, label=label, image=image, test_fraction=test_fraction, flip=flip)
     with parsing.as_wrong_use():
         machine = Machine(device)
         parsing.check_seeds(seeds)
@@ -68,7 +75,7 @@ def continual(
             raise ValueError(f"--set gives options for {', '.join(unused)}, which fill nothing here")
         fillers = [make_filler(name, condense_steps=condense_steps, options=options.get(name)) for name in fills]
         Settings(protocol, net, epochs, proxy, proxy_epochs, batch_size, lr, augment or True)
-    splits = load(data, quiet=True)
+    splits = load(data, quiet=True, **reading)
     if classes is not None:
         with parsing.as_wrong_use():
             splits = first_classes(splits, classes)

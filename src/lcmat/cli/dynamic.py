@@ -8,6 +8,7 @@ import typer
 
 from lcmat.cli import parsing
 from lcmat.cli.progress import Progress, say
+from lcmat.cli.reading import Flip, Image, Label, Resize, TestFraction
 
 
 def dynamic(
@@ -36,6 +37,11 @@ def dynamic(
         typer.Option("--set", metavar="METHOD.OPTION=VALUE", help="An option, such as infobatch.prune=0.3."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for records and report.")] = Path("runs/dynamic"),
+    resize: Resize = None,
+    label: Label = None,
+    image: Image = None,
+    test_fraction: TestFraction = None,
+    flip: Flip = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1; a GPU if there is one.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print rows, records and protocol as JSON.")] = False,
 ) -> None:
@@ -53,6 +59,7 @@ def dynamic(
     from lcmat.study.pipeline import Machine
     from lcmat.study.settings import default_net
 
+    reading = parsing.reading(resize=resize, label=label, image=image, test_fraction=test_fraction, flip=flip)
     with parsing.as_wrong_use():
         machine = Machine(device)
         fractions = parsing.numbers("--fraction", fraction, float)
@@ -66,7 +73,7 @@ def dynamic(
             parsing.names(methods), fractions, turns, pools, n=10**6, epochs=epochs, warmup=warmup,
             weighted=parsing.names(weighted), options=options,
         )  # fmt: skip
-    splits = load(data, quiet=True)
+    splits = load(data, quiet=True, **reading)
     say(splits.summary())
     with Progress() as progress:
         study = compare(

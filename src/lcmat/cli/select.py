@@ -8,6 +8,7 @@ import typer
 
 from lcmat.cli import parsing
 from lcmat.cli.progress import Progress, say
+from lcmat.cli.reading import Flip, Image, Label, Resize, TestFraction
 
 if TYPE_CHECKING:
     from lcmat.study.settings import Settings
@@ -37,15 +38,11 @@ def select(
     ] = None,
     seed: Annotated[int, typer.Option(help="Of proxy and selection.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Run folder; a new one under runs/ if not given.")] = None,
-    resize: Annotated[int | None, typer.Option(help="Make all images square, of this side in pixels.")] = None,
-    label: Annotated[str | None, typer.Option(help="Column with the labels.")] = None,
-    image: Annotated[str | None, typer.Option(help="Column with the images.")] = None,
-    test_fraction: Annotated[
-        float | None, typer.Option(help="Share of each class held out where there is no test part; 0.2 if not given.")
-    ] = None,
-    flip: Annotated[
-        bool | None, typer.Option("--flip/--no-flip", help="Whether a mirrored image keeps its label; a guess if not.")
-    ] = None,
+    resize: Resize = None,
+    label: Label = None,
+    image: Image = None,
+    test_fraction: TestFraction = None,
+    flip: Flip = None,
     memory: Annotated[
         str | None, typer.Option(help="For the selection, such as 4GB; half of what is free if not given.")
     ] = None,
