@@ -1,10 +1,13 @@
 """A study's file: what stands in it is what comes out, and every mistake is named with its line."""
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from lcmat.study import config
 from lcmat.study.config import StudyFileError, read_study
+from lcmat.study.design import Condensation, Proxy, Source, Training
 from lcmat.study.toml_lines import parse
 
 SMALL = """\
@@ -45,6 +48,17 @@ def test_a_file_becomes_a_study(tmp_path: Path) -> None:
     assert lcmat_s.options == {"rho": 0.5}
     assert (gradmatch.validation, gradmatch.options) == (0.2, {})
     assert grid.protocol == "selection"
+
+
+def test_the_documentation_names_every_key() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "studies.md").read_text(encoding="utf-8")
+    top, *tables = (line.split("|")[2] for line in page.splitlines() if line.startswith(("| top", "| `[")))
+    known = [field.name for kind in (Source, Proxy, Training, Condensation) for field in fields(kind)]
+    missing = [name for name in known if name not in {"name", "reading"} and f"`{name}`" not in " ".join(tables)]
+    assert not missing
+    assert all(
+        f"`{key}`" in top for key in config._TOP if key not in {"data", "proxy", "training", "condensation", "grid"}
+    )
 
 
 def test_the_small_form_replaces_what_it_names(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The named studies: all can be read, and the small form of each runs through."""
 
+import time
 import tomllib
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from report.html_checks import check_page
 GRIDS = sorted(name for name, recipe in recipes().items() if not recipe.commands)
 OTHERS = sorted(name for name, recipe in recipes().items() if recipe.commands)
 STUDIES = [read_study(recipes()[name].file) for name in GRIDS]
+QUICK_SECONDS = 20.0  # of work, on one core: how long it takes depends on what else the machine does
 PAPERS = sorted({study.paper for study in STUDIES if study.paper})
 
 
@@ -78,7 +80,9 @@ def test_sources_of_the_hub_are_known_as_such() -> None:
 @pytest.mark.parametrize("name", GRIDS)
 def test_the_small_form_of_a_grid_runs_through(name: str, tmp_path: Path) -> None:
     assert torch.get_num_threads() == 1
+    start = time.process_time()
     assert application.run(["reproduce", name, "--quick", "--out", str(tmp_path / "out")]) == 0
+    assert time.process_time() - start < QUICK_SECONDS
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     check_page(page)
     assert "small form" in page
@@ -87,7 +91,9 @@ def test_the_small_form_of_a_grid_runs_through(name: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_the_small_form_of_other_studies_runs_through(name: str, tmp_path: Path) -> None:
+    start = time.process_time()
     assert application.run(["reproduce", name, "--quick", "--out", str(tmp_path / "out")]) == 0
+    assert time.process_time() - start < QUICK_SECONDS
     assert (tmp_path / "out" / "report.html").exists()
 
 

@@ -51,6 +51,16 @@ def test_the_graph_trains_like_the_plain_step(net: str, optimizer: str) -> None:
     assert captured.losses[0] == pytest.approx(plain.losses[0], rel=1e-3)
 
 
+@pytest.mark.parametrize(
+    "net", ["resnet18", "resnet34", "resnet10", "vgg16", "inception-v3", "wrn-16-8", "densenet121", "convnet", "mlp"]
+)
+def test_every_network_trains_with_a_graph(net: str) -> None:
+    log = log_of(train(net, digits_like(48), **{**SETTINGS, "epochs": 3, "precision": "auto"}, graph=True))
+    assert log is not None
+    assert len(log.losses) == 3
+    assert len(set(log.losses)) == 3  # the weights move from step to step
+
+
 def test_dropout_draws_anew_at_every_replay() -> None:
     data = digits_like(64)
     losses = log_of(
