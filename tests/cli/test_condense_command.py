@@ -38,6 +38,29 @@ def test_condense_show_evaluate_export(lcmat: Lcmat, images: Path, tmp_path: Pat
     assert len(list(Path(exported.out.strip()).rglob("*.png"))) == 2
 
 
+@pytest.mark.parametrize("method", ["random", "dc", "dsa", "dm", "kip", "lcmat-c"])
+def test_every_method_runs_from_one_command(lcmat: Lcmat, images: Path, tmp_path: Path, method: str) -> None:
+    fewer = {"random": (), "dc": ("--set", "network_steps=1"), "dsa": ("--set", "network_steps=1")}
+    small = SMALL[:4] if method == "random" else SMALL
+    made = lcmat(
+        "condense", images, "--method", method, *small, *fewer.get(method, ()), "--per-class", "1", "--quick", "0",
+        "--out", tmp_path / "run", "--json",
+    )  # fmt: skip
+    assert made.status == 0, made.err
+    assert made.json["method"] == method
+    assert made.json["per_class"] == [1, 1]
+    assert (tmp_path / "run" / "grid.png").is_file()
+
+
+def test_a_refused_run_leaves_its_folder_to_a_corrected_command(lcmat: Lcmat, images: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    for wrong in (("--factor", "7"), ("--start", "real", "--per-class", "500"), ("--steps", "0"), ("--quick", "-1")):
+        refused = lcmat("condense", images, "--method", "dm", *SMALL, *wrong, "--out", run)
+        assert refused.status == 1, refused.err
+        assert not run.exists()
+    assert lcmat("condense", images, "--method", "dm", *SMALL, "--out", run).status == 0
+
+
 def test_the_same_command_again_wants_resume(lcmat: Lcmat, images: Path, tmp_path: Path) -> None:
     arguments = ("condense", images, "--method", "random", "--per-class", "1", "--out", tmp_path / "run")
     assert lcmat(*arguments).status == 0

@@ -34,6 +34,8 @@ def test_every_table_and_figure_of_the_paper_has_its_study() -> None:
         "wall-clock",
         "pictures",
         "condensation",
+        "condensation-factor",
+        "condensation-rho",
         "continual",
         "continual-tiny-imagenet",
         "dynamic",

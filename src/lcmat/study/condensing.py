@@ -99,6 +99,11 @@ class Work:
     progress: Callable[[int, int, float], None] | None = None
     say: Callable[[str], None] = lambda _: None
 
+    def __post_init__(self) -> None:
+        for name, least in (("steps", 1), ("watch_every", 1), ("quick", 0)):
+            if getattr(self, name) < least:
+                raise ValueError(f"expected {name} of at least {least}, got {getattr(self, name)}")
+
 
 def run_condensation(request: Request, splits: Splits, folder: Path, work: Work) -> SyntheticSet:
     """Condense into a run folder; an interrupted run goes on, and a finished one with fewer steps is continued.
@@ -106,6 +111,7 @@ def run_condensation(request: Request, splits: Splits, folder: Path, work: Work)
     Raises:
         ValueError: when the folder holds something else, or a run that is not to be resumed.
     """
+    fresh = not (folder / "condense.json").exists()
     _open_folder(request, splits, folder, work)
     watch = _Watch(splits, folder, work)
     with threads_for(splits):
@@ -131,6 +137,10 @@ def run_condensation(request: Request, splits: Splits, folder: Path, work: Work)
             )
         except DivergenceError as error:
             error.kept.rounded().save(folder / "synthetic")
+            raise
+        except (ValueError, TypeError):
+            if fresh:
+                _leave(folder)
             raise
         tiny = tiny.rounded()
         tiny.save(folder / "synthetic")
@@ -239,6 +249,14 @@ def _open_folder(request: Request, splits: Splits, folder: Path, work: Work) -> 
         raise ValueError(
             f"{folder} holds this condensation, {state}; give --resume to go on, or name another folder with --out"
         )
+
+
+def _leave(folder: Path) -> None:
+    """Take back a folder that a run was refused in, so that a corrected command may have it."""
+    if not (folder / "checkpoint").exists():
+        (folder / "condense.json").unlink()
+        if not any(folder.iterdir()):
+            folder.rmdir()
 
 
 def with_net(request: Request, splits: Splits) -> Request:
