@@ -115,3 +115,20 @@ def test_every_setting_that_decides_has_its_option() -> None:
 def test_steps_stand_in_the_place_of_epochs() -> None:
     command = commands.evaluate_command([Path("a")], Protocol(seeds=3, steps=70, augment=False), Path("a"))
     assert command == "lcmat evaluate a --seeds 3 --steps 70 --no-augment --out a"
+
+
+def test_other_pages_show_the_command_as_it_was_given(
+    lcmat: Lcmat, table: Path, table_run: Path, tmp_path: Path
+) -> None:
+    short = ["--epochs", "1", "--proxy-epochs", "1", "--seeds", "1", "--net", "mlp:width=4", "--out"]
+    given = {
+        "dynamic": ["dynamic", str(table), "--methods", "random,full", "--fraction", "0.2", *short],
+        "continual": ["continual", str(table), "--steps", "2", "--per-class", "2", "--fill", "uniform", *short],
+        "curvature": ["curvature", str(table_run), "--parameters", "head", "--no-pictures", "--out"],
+    }
+    for name, words in given.items():
+        out = tmp_path / name if name != "curvature" else tmp_path / "page.html"
+        outcome = lcmat(*words, out)
+        assert outcome.status == 0, outcome.err
+        page = out / "report.html" if out.is_dir() else out
+        assert shown(page) == [[*words, str(out)]]

@@ -85,7 +85,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 def run(arguments: list[str]) -> int:
     """Run the command line; the exit status."""
     try:
-        status = app(arguments, prog_name="lcmat", standalone_mode=False)
+        with parsing.typed(arguments):
+            status = app(arguments, prog_name="lcmat", standalone_mode=False)
     except UsageError as error:
         return _fail(WRONG_USE, error.format_message(), "see `lcmat --help` and `lcmat COMMAND --help`")
     except WrongUseError as error:

@@ -100,6 +100,6 @@ def continual(
             device=machine.device,
             progress=lambda done, total, _: progress("steps", done, total),
         )
-    page = study.save_html(out / "report.html")
+    page = study.save_html(out / "report.html", commands=[parsing.as_typed()])
     files.write_json(out / "study.json", study.as_dict())
     typer.echo(json.dumps(study.as_dict(), ensure_ascii=False) if as_json else f"{study.table()}\nreport: {page}")

@@ -70,7 +70,7 @@ def curvature(
             pictures=not no_pictures,
             seed=seed,
         )
-    folder = write_curvature(report, opened, page)
+    folder = write_curvature(report, opened, page, [parsing.as_typed()])
     if as_json:
         typer.echo(json.dumps(report.as_dict(), ensure_ascii=False, allow_nan=False))
     else:

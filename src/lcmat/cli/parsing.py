@@ -1,12 +1,38 @@
 """From the words of a command line to values, with errors that say what was expected."""
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lcmat.registry import Entry, Registry
+
+
+_TYPED: ContextVar[tuple[str, ...]] = ContextVar("_TYPED", default=())
+
+
+@contextmanager
+def typed(arguments: Sequence[str]) -> Iterator[None]:
+    """These words are the command inside the block."""
+    token = _TYPED.set(tuple(arguments))
+    try:
+        yield
+    finally:
+        _TYPED.reset(token)
+
+
+def as_typed() -> str:
+    """The command that is being carried out, to be given again.
+
+    Example:
+        >>> with typed(["show", "my runs/a"]):
+        ...     as_typed()
+        "lcmat show 'my runs/a'"
+    """
+    return shlex.join(["lcmat", *_TYPED.get()])
 
 
 class WrongUseError(Exception):

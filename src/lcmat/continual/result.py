@@ -10,7 +10,21 @@ from typing import Any
 from lcmat import files
 from lcmat.continual.metrics import average_accuracy, forgetting
 from lcmat.evaluation.statistics import Comparison, Estimate, compare, estimate
-from lcmat.report import Bar, Block, Bullets, Curves, Facts, Forest, Page, Point, Section, Series, Table, render
+from lcmat.report import (
+    Bar,
+    Block,
+    Bullets,
+    Curves,
+    Facts,
+    Forest,
+    Page,
+    Point,
+    Section,
+    Series,
+    Table,
+    command_section,
+    render,
+)
 from lcmat.report.wording import in_words, listed, points, score, seconds, span
 
 _COLUMNS = ("filled by", "n", "last accuracy", "sd", "95 % interval", "average", "forgetting", "memory", "seconds")
@@ -117,11 +131,16 @@ class Study:
         rows = [asdict(row) for row in self.rows]
         return {"rows": rows, "records": self.records, "protocol": self.protocol, "notes": list(self.notes)}
 
-    def save_html(self, path: str | Path) -> Path:
-        """Write the study as one HTML file that opens offline, atomically; returns the path."""
-        return files.write_text(path, render(self._page()))
+    def save_html(self, path: str | Path, *, commands: Sequence[str] = ()) -> Path:
+        """Write the study as one HTML file that opens offline, atomically; returns the path.
 
-    def _page(self) -> Page:
+        Args:
+            path: of the file.
+            commands: that make the results again, to be shown.
+        """
+        return files.write_text(path, render(self._page(commands)))
+
+    def _page(self, commands: Sequence[str]) -> Page:
         caption = (
             "Test accuracy in % over all classes so far: after the last step, and averaged over the steps; forgetting "
             "in points; samples in the memory; seconds of filling and training; paired differences in points to a "
@@ -137,6 +156,7 @@ class Study:
             Section("Notes", (Bullets(self.notes),) if self.notes else ()),
             Section("Accuracy on the classes of each step", tuple(_matrix_table(row) for row in self.rows)),
             Section("How it was measured", (Facts((*facts, ("measured on", "; ".join(machines)))),)),
+            command_section(commands),
         )
         lead = self.headline() or ("There is no random memory to compare with.",)
         return Page(f"Memories for class-incremental learning: {self.name}", lead, sections)

@@ -10,7 +10,22 @@ from lcmat import files
 from lcmat.dynamic.arms import Arm
 from lcmat.dynamic.baselines import BASELINES
 from lcmat.evaluation.statistics import Comparison, Estimate, compare, estimate
-from lcmat.report import Block, Bullets, Curves, Facts, Lines, Page, Point, Section, Series, Table, Text, Trace, render
+from lcmat.report import (
+    Block,
+    Bullets,
+    Curves,
+    Facts,
+    Lines,
+    Page,
+    Point,
+    Section,
+    Series,
+    Table,
+    Text,
+    Trace,
+    command_section,
+    render,
+)
 from lcmat.report.colours import looks
 from lcmat.report.wording import in_words, listed, percent, points, score, seconds, span
 
@@ -138,11 +153,16 @@ class Study:
         rows = [asdict(row) for row in self.rows]
         return {"rows": rows, "records": self.records, "protocol": self.protocol, "notes": list(self.notes)}
 
-    def save_html(self, path: str | Path) -> Path:
-        """Write the study as one HTML file that opens offline, atomically; returns the path."""
-        return files.write_text(path, render(self._page()))
+    def save_html(self, path: str | Path, *, commands: Sequence[str] = ()) -> Path:
+        """Write the study as one HTML file that opens offline, atomically; returns the path.
 
-    def _page(self) -> Page:
+        Args:
+            path: of the file.
+            commands: that make the results again, to be shown.
+        """
+        return files.write_text(path, render(self._page(commands)))
+
+    def _page(self, commands: Sequence[str]) -> Page:
         columns = (*_COLUMNS, "selection", "to random", "its interval")
         rows = tuple((*row.texts(), percent(row.select_share), *self._against(row)) for row in self.rows)
         caption = (
@@ -158,6 +178,7 @@ class Study:
             Section("Time to accuracy", tuple(_times(self.rows))),
             Section("Notes", (Bullets(self.notes),) if self.notes else ()),
             Section("How it was measured", (Text(_ARMS), Facts((*facts, ("measured on", "; ".join(machine)))))),
+            command_section(commands),
         )
         lead = self.headline() or ("There is no random re-sampling to compare with.",)
         return Page(f"Choosing while training: {self.name}", lead, sections)

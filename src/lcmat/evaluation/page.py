@@ -27,6 +27,7 @@ from lcmat.report import (
     Stacks,
     Table,
     Text,
+    command_section,
 )
 from lcmat.report.wording import in_words, listed, percent, points, score, seconds, span
 from lcmat.types import SyntheticSet
@@ -66,11 +67,6 @@ def describe(
 def result_blocks(report: "Report") -> tuple[Block, ...]:
     """The table of the rows, and for each network a plot of the accuracies and one of the differences."""
     return _result_table(report), *_charts(report)
-
-
-def command_section(commands: Sequence[str]) -> Section:
-    """The commands that make the results again; without any the section is left out."""
-    return Section("How to repeat it", (Code("\n".join(commands)),) if commands else ())
 
 
 def protocol_facts(report: "Report") -> Facts:

@@ -23,6 +23,7 @@ from lcmat.report import (
     Table,
     Text,
     Trace,
+    command_section,
 )
 from lcmat.report.colours import looks
 from lcmat.report.plots import number
@@ -35,7 +36,7 @@ _LEAST = 1e-12
 _MOST_CLASSES = 10  # curves that can be told apart
 
 
-def describe(report: CurvatureReport, *, title: str = "") -> Page:
+def describe(report: CurvatureReport, *, title: str = "", commands: Sequence[str] = ()) -> Page:
     """The page of a report, ready to be rendered."""
     versions = {name: str(report.protocol[name]) for name in runtime.versions() if name in report.protocol}
     told = tuple((name, in_words(value)) for name, value in report.protocol.items() if name not in versions)
@@ -48,6 +49,7 @@ def describe(report: CurvatureReport, *, title: str = "") -> Page:
         Section("Generalisation", tuple(_generalisation(report.generalisation))),
         Section("Notes", (Bullets(report.notes),) if report.notes else ()),
         Section("How it was measured", (Facts(told),)),
+        command_section(commands),
         Section("Versions and machine", (Facts(tuple(versions.items())),)),
     )
     name = title or f"Curvature of {report.protocol['data']}"

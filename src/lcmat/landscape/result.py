@@ -213,12 +213,18 @@ class CurvatureReport:
         files.write_bytes(folder / "curves.npz", file.getvalue())
         return folder
 
-    def save_html(self, path: str | Path, *, title: str = "") -> Path:
-        """Write the page: one file that needs no other and no network."""
+    def save_html(self, path: str | Path, *, title: str = "", commands: Sequence[str] = ()) -> Path:
+        """Write the page: one file that needs no other and no network.
+
+        Args:
+            path: of the file.
+            title: of the page; made from the data's name when empty.
+            commands: that make the results again, to be shown.
+        """
         from lcmat.landscape.page import describe
         from lcmat.report import render
 
-        return files.write_text(path, render(describe(self, title=title)))
+        return files.write_text(path, render(describe(self, title=title, commands=commands)))
 
     def _diagonal_records(self) -> list[dict[str, Any]]:
         return [

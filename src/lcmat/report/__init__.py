@@ -23,6 +23,7 @@ from lcmat.report.page import (
     Table,
     Text,
     Trace,
+    command_section,
     join_pages,
 )
 from lcmat.report.render import render
@@ -50,6 +51,7 @@ __all__ = [
     "Table",
     "Text",
     "Trace",
+    "command_section",
     "join_pages",
     "render",
 ]

@@ -323,6 +323,11 @@ class Page:
     footer: str = ""
 
 
+def command_section(commands: Sequence[str]) -> Section:
+    """The commands that make the results of a page again; without any the section is left out."""
+    return Section("How to repeat it", (Code("\n".join(commands)),) if commands else ())
+
+
 def join_pages(pages: Sequence[Page], title: str) -> Page:
     """Several pages as one: their findings first, then all their sections, each with the title of its page.
 

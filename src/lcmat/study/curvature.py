@@ -162,9 +162,10 @@ def _stand_in(opened: Opened, splits: Splits, machine: Machine) -> nn.Module:
     )
 
 
-def write_curvature(report: CurvatureReport, opened: Opened, page: Path) -> Path:
+def write_curvature(report: CurvatureReport, opened: Opened, page: Path, commands: Sequence[str] = ()) -> Path:
     """Write the page and, in a folder of its name, the data behind it; the folder."""
-    report.save_html(page, title=f"Curvature: {', '.join(opened.sets())} on {opened.data_name}")
+    title = f"Curvature: {', '.join(opened.sets())} on {opened.data_name}"
+    report.save_html(page, title=title, commands=commands)
     return report.save(page.with_suffix(""))
 
 

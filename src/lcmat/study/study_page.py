@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from lcmat.evaluation.gallery import PAGE_BYTES, picture_blocks
-from lcmat.evaluation.page import class_accuracies, command_section, protocol_facts, result_blocks, version_facts
+from lcmat.evaluation.page import class_accuracies, protocol_facts, result_blocks, version_facts
 from lcmat.evaluation.plan import FULL
-from lcmat.report import Block, Bullets, Facts, Page, Section, Stack, Stacks, Table, Text
+from lcmat.report import Block, Bullets, Facts, Page, Section, Stack, Stacks, Table, Text, command_section
 from lcmat.report.wording import percent, points, seconds, span
 from lcmat.study.duels import heat_maps, kept, sensitivity_curves
 from lcmat.study.outcome import Group, Outcome, Time
