@@ -10,12 +10,13 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import lcmat
+from lcmat.selection import SELECTORS
 from lcmat.selection.by_pursuit import gradmatch
-from lcmat.selection.distances import from_matrix
+from lcmat.selection.distances import Divergences, Euclidean, Unmeasured, from_matrix
 from lcmat.selection.farthest import farthest_first
 from lcmat.selection.nonnegative import GrowingRegression
 from lcmat.selection.ties import Ties
-from lcmat.types import Signals
+from lcmat.types import Picks, Signals
 from reference import made_up_signals
 
 # What a device must have finished before Python goes on: a number is read, or the size of a result is not known before.
@@ -91,3 +92,30 @@ def test_gradient_matching_waits_for_one_copy_of_what_the_regression_needs(monke
         found.append(sum(waits.found.values()))
     per_pick = 3  # the value, the product with the target, and what the regression explains, a number of its own
     assert found[1] - found[0] <= 50 * per_pick + SLACK
+
+
+@pytest.fixture
+def unread(monkeypatch: pytest.MonkeyPatch) -> Signals:
+    """Signals on a device that computes shapes only, so that whoever reads a number from it fails."""
+    for kind in (Signals, Picks):
+        monkeypatch.setattr(kind, "__post_init__", lambda self: None)
+    signals = _signals()
+    features, logits, labels = (signals.need(name).to("meta") for name in ("features", "logits", "labels"))
+    return Signals(features=features, logits=logits, labels=labels)
+
+
+@pytest.mark.parametrize("given", [None, torch.zeros(2, dtype=torch.int64, device="meta")])
+@pytest.mark.parametrize("method", ["herding", "graph-cut", "log-determinant", "glister"])
+def test_all_picks_are_made_without_reading_one_number(unread: Signals, method: str, given: Tensor | None) -> None:
+    function = SELECTORS.find(method).function
+    picks = function((unread,), 9, generator=torch.Generator().manual_seed(0), given=given)
+    assert picks.order.shape == picks.gains.shape == (9,)  # type: ignore[union-attr]
+    assert picks.order.device == unread.device
+
+
+@pytest.mark.parametrize("given", [None, torch.zeros(2, dtype=torch.int64, device="meta")])
+def test_farthest_first_reads_no_number(unread: Signals, given: Tensor | None) -> None:
+    for pairs in (Euclidean(unread.need("features")), Divergences(unread.need("logits"))):
+        ties = Ties(unread.n, torch.Generator().manual_seed(0), unread.device)
+        picks = farthest_first(Unmeasured(pairs, unread.device), 9, first=3, ties=ties, given=given)
+        assert picks.order.device == unread.device
