@@ -6,7 +6,7 @@ from lcmat import dynamic
 from lcmat.condensation import CONDENSERS
 from lcmat.report import Bar, Curves, Forest, Page, Point, Section, Series, render
 from lcmat.report.charts import draw_curves, draw_forest, marker
-from lcmat.report.colours import SHAPES, looks
+from lcmat.report.colours import SHAPES, line_colours, looks
 from lcmat.selection import SELECTORS
 
 
@@ -99,6 +99,16 @@ def test_long_names_are_cut_beside_their_values() -> None:
 
 
 METHODS = list(dict.fromkeys(entry.name for kind in (SELECTORS, CONDENSERS, dynamic.BASELINES) for entry in kind))
+
+
+def test_lines_of_several_methods_have_colours_of_their_own() -> None:
+    names = ["craig", "dm", "gradmatch", "kip", "lcmat-s", "uniform", "random"]
+    found = line_colours(names)
+    coloured = [found[name] for name in names[:-2]]
+    assert len(set(coloured)) == 5
+    assert found["uniform"] == found["random"] == 0
+    assert found["craig"] == looks(["craig"])["craig"].colour
+    assert set(line_colours(METHODS).values()) == set(range(8))  # more than there are colours
 
 
 def test_every_method_has_a_look_of_its_own_on_every_page() -> None:

@@ -26,7 +26,7 @@ from lcmat.report import (
     command_section,
     render,
 )
-from lcmat.report.colours import looks
+from lcmat.report.colours import line_colours
 from lcmat.report.wording import in_words, listed, percent, points, score, seconds, span
 
 _COLUMNS = ("arm", "per epoch", "n", "accuracy", "sd", "95 % interval", "seconds", "choosing")
@@ -235,13 +235,13 @@ def _times(rows: Sequence[Row]) -> list[Block]:
     for fraction in dict.fromkeys(row.fraction for row in rows if row.fraction is not None):
         for method, family in _families(rows).items():
             shown = [row for row in family if row.fraction in {fraction, None}]
-            style = looks(row.name for row in shown if row.method != _REFERENCE)  # which has the neutral colour
+            style = line_colours(row.name for row in shown if row.method != _REFERENCE)  # which has the neutral colour
             traces = tuple(
                 Trace(
                     row.name,
                     tuple(x for x, _ in row.curve),
                     tuple(100 * y.mean for _, y in row.curve),
-                    style[row.name].colour if row.name in style else 0,
+                    style.get(row.name, 0),
                     0 if row.name in style else 1 if row.name == _REFERENCE else 2,
                 )
                 for row in shown

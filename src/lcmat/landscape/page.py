@@ -25,7 +25,7 @@ from lcmat.report import (
     Trace,
     command_section,
 )
-from lcmat.report.colours import looks
+from lcmat.report.colours import line_colours
 from lcmat.report.plots import number
 from lcmat.report.wording import in_words, percent
 
@@ -130,7 +130,7 @@ def _sharpness(terms: Sequence[Terms]) -> Iterator[Block]:
         for row in terms for rho in row.sharpness
     )  # fmt: skip
     yield Table("Bound, measured sharpness and their difference, over ρ", heads, rows, tuple(range(3, len(heads))))
-    style = looks(row.key.name for row in terms)
+    style = line_colours(row.key.name for row in terms)
     for scope, words in _SCOPES.items():
         chosen = [row for row in terms if row.parameters == scope]
         dashes = {size: place % 3 for place, size in enumerate(sorted({row.key.size for row in chosen}))}
@@ -139,7 +139,7 @@ def _sharpness(terms: Sequence[Terms]) -> Iterator[Block]:
                 f"{row.key.name} {percent(row.key.fraction)}",
                 tuple(row.sharpness),
                 tuple(row.remainder(rho) for rho in row.sharpness),
-                style[row.key.name].colour,
+                style[row.key.name],
                 dashes[row.key.size],
             )
             for row in chosen

@@ -80,6 +80,25 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
     return {name: found[name] for name in names}
 
 
+def line_colours(names: Iterable[str]) -> dict[str, int]:
+    """The colour of each name's look, for lines without markers, where a shape tells nothing.
+
+    Where two looks share a colour, the first has it, and the other gets one that is free here, as long as there is one.
+
+    Example:
+        >>> found = line_colours(["craig", "dm", "uniform"])
+        >>> looks(["craig"])["craig"].colour == looks(["dm"])["dm"].colour == found["craig"] != found["dm"]
+        True
+    """
+    own = {name: look.colour for name, look in looks(names).items()}
+    free = [colour for colour in range(1, COLOURS) if colour not in own.values()]
+    found: dict[str, int] = {}
+    for name, colour in own.items():
+        taken = colour != 0 and colour in found.values()
+        found[name] = free.pop(0) if taken and free else colour
+    return found
+
+
 def method_of(name: str) -> str:
     """The method that a name on a page stands for; empty where it stands for none that has a look of its own.
 
