@@ -1,6 +1,6 @@
 """Methods against each other: how often one beats another over all cases, and how accuracy follows an option."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -51,15 +51,38 @@ def duels(groups: Sequence[Group], net: str, amount: float) -> dict[tuple[str, s
 
 def heat_maps(groups: Sequence[Group]) -> tuple[Block, ...]:
     """A map for each data set, network and amount."""
-    found: list[Block] = []
+    return tuple(_heat_map(pair, where) for where, pair in _all_duels(groups))
+
+
+def winners(groups: Sequence[Group]) -> tuple[str, ...]:
+    """The finding of each map in a sentence: who wins most often, and how uniform does."""
+    sentences = []
+    for where, found in _all_duels(groups):
+        names = list(dict.fromkeys(first for first, _ in found))
+        tallies = {name: f"{_wins(found, name)} of {_cases(found, name)}" for name in names}
+        best = max(names, key=lambda name: _wins(found, name))
+        beside = f"; uniform wins {tallies['uniform']}" if best != "uniform" and "uniform" in tallies else ""
+        sentences.append(f"{where}: {best} wins most often, {tallies[best]} comparisons with the others{beside}.")
+    return tuple(sentences)
+
+
+def _wins(found: dict[tuple[str, str], Duel], name: str) -> int:
+    return sum(duel.wins for (first, _), duel in found.items() if first == name)
+
+
+def _cases(found: dict[tuple[str, str], Duel], name: str) -> int:
+    return sum(duel.cases for (first, _), duel in found.items() if first == name)
+
+
+def _all_duels(groups: Sequence[Group]) -> Iterator[tuple[str, dict[tuple[str, str], Duel]]]:
+    """Where, in words, and the duels there."""
     for data in dict.fromkeys(group.data for group in groups):
         own = [group for group in groups if group.data == data]
         nets = dict.fromkeys(row.net for group in own if group.report for row in group.report.rows)
         amounts = dict.fromkeys(amount for group in own for amount in group.amounts.values())
         for net in nets:
             pairs = [(amount, duels(own, net, amount)) for amount in amounts]
-            found += [_heat_map(pair, f"{data}, {net}, {kept(amount)} kept") for amount, pair in pairs if pair]
-    return tuple(found)
+            yield from ((f"{data}, {net}, {kept(amount)} kept", pair) for amount, pair in pairs if pair)
 
 
 def _heat_map(found: dict[tuple[str, str], Duel], where: str) -> HeatMap:
@@ -70,7 +93,7 @@ def _heat_map(found: dict[tuple[str, str], Duel], where: str) -> HeatMap:
         line = [found.get((first, second)) for second in names]
         values.append(tuple(duel.difference if duel else None for duel in line))
         texts.append(tuple((str(duel.wins), points(duel.difference / 100)) if duel else ("", "") for duel in line))
-    best = max(names, key=lambda name: sum(duel.wins for (first, _), duel in found.items() if first == name))
+    best = max(names, key=lambda name: _wins(found, name))
     title = f"How often the method of a row beats that of a column, in {cases} cases, and by how many points: {where}"
     summary = f"{best} wins most often. " + "; ".join(
         f"{first} beats {second} in {duel.wins}, by {points(duel.difference / 100)} points on average"

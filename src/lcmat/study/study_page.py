@@ -7,7 +7,7 @@ from lcmat.evaluation.page import class_accuracies, protocol_facts, result_block
 from lcmat.evaluation.plan import FULL
 from lcmat.report import Block, Bullets, Facts, Page, Section, Stack, Stacks, Table, Text, command_section
 from lcmat.report.wording import percent, points, seconds, span
-from lcmat.study.duels import heat_maps, kept, sensitivity_curves
+from lcmat.study.duels import heat_maps, kept, sensitivity_curves, winners
 from lcmat.study.outcome import Group, Outcome, Time
 from lcmat.study.paper import Beside
 
@@ -103,7 +103,8 @@ def _findings(outcome: Outcome, groups: Sequence[Group], *, several_proxies: boo
     if several_proxies or not groups or len(groups) > _SPELLED_OUT:
         count = sum(len(group.report.records) for group in groups if group.report)
         seeds = ", ".join(map(str, outcome.study.seeds))
-        return (f"{count:,} trainings, seeds {seeds}." if count else f"Nothing was trained; seeds {seeds}.",)
+        told = winners(groups) if "heat map" in outcome.study.show else ()
+        return (*told, f"{count:,} trainings, seeds {seeds}." if count else f"Nothing was trained; seeds {seeds}.")
     several = len(groups) > 1
     return tuple(
         f"{group.label}: {sentence}" if several else sentence
