@@ -9,7 +9,7 @@ import pytest
 
 from lcmat.study import conduct as conducting
 from lcmat.study.cells import Cell
-from lcmat.study.conduct import CellsFailedError, conduct
+from lcmat.study.conduct import CellsFailedError, Failures, conduct
 from lcmat.study.design import Proxy
 from lcmat.study.method import read_method
 from lcmat.study.study_folder import StudyFolder
@@ -81,6 +81,26 @@ def test_a_cell_that_fails_stops_only_what_needs_it(folder: StudyFolder) -> None
         conduct(cells, folder, worker)  # type: ignore[arg-type]
     left = [cell.key for cell in cells if not folder.done(cell.key)]
     assert [key.split("-")[0] for key in left] == ["choose", "train"]
+
+
+def test_a_cell_that_ends_two_processes_is_left_alone_by_the_third(folder: StudyFolder, tmp_path: Path) -> None:
+    class Broken(Counting):
+        def do(self, cell: Cell) -> dict[str, Any]:
+            found = super().do(cell)
+            if cell.key.startswith("choose-digits-craig-0.1-seed-1"):
+                raise RuntimeError("out of memory")
+            return found
+
+    cells, notes = make_cells(seeds=2), tmp_path / "notes"
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="out of memory"):
+            conduct(cells, folder, Broken(), failures=Failures(notes))  # type: ignore[arg-type]
+    with pytest.raises(
+        CellsFailedError, match=r"1 of 10 cells failed, 8 are done:\n.*two processes ended at it: out of"
+    ):
+        conduct(cells, folder, Broken(), failures=Failures(notes))  # type: ignore[arg-type]
+    with pytest.raises(RuntimeError, match="out of memory"):  # another command tries again
+        conduct(cells, folder, Broken())  # type: ignore[arg-type]
 
 
 def test_checkpoints_go_when_nobody_needs_them(folder: StudyFolder) -> None:

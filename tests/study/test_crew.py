@@ -69,7 +69,7 @@ def begun(private: Path) -> dict[int, list[str]]:
 
 
 def names(cells: tuple[Cell, ...]) -> Counter[str]:
-    return Counter(cell.key[:-13] for cell in cells)
+    return Counter(cell.name for cell in cells)
 
 
 def cells_of(out: Path) -> tuple[Cell, ...]:
@@ -131,6 +131,18 @@ def test_a_cell_that_fails_is_tried_once_and_the_rest_is_on_the_page(private: Pa
     assert "infinite" in str(caught.value) or "diverged" in str(caught.value)
     assert Counter(key for keys in begun(private).values() for key in keys) == names(cells_of(tmp_path / "out"))
     assert "3 of 5 cells are done" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_cell_that_ends_processes_does_not_end_them_all(private: Path, tmp_path: Path) -> None:
+    text = TEXT.replace("seeds = 4", "seeds = 1").replace('"uniform", "craig"', '"uniform"')
+    # No machine has the memory for the first network, and what is wrong with a machine ends a process.
+    text = text.replace('nets = ["', 'nets = ["mlp:width=1000000000000", "')
+    with (
+        pytest.warns(UserWarning, match=r"process \d of 3 failed at train-digits-uniform-0.05-mlp-width=1"),
+        pytest.raises(CellsFailedError, match=r"1 of 3 cells failed, 2 are done:\n.*: two processes ended at it"),
+    ):
+        run_study(ask(tmp_path, text), tmp_path / "out", Machine("cpu"), Terms(processes=3))
+    assert "2 of 3 cells are done" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 
 def test_processes_that_cannot_begin_say_why(tmp_path: Path, private: Path) -> None:

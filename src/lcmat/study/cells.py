@@ -69,6 +69,11 @@ class Cell:
         return f"{name}-{files.fingerprint(content)[:12]}"
 
     @property
+    def name(self) -> str:
+        """The key without its digest, for people."""
+        return self.key[:-13]
+
+    @property
     def effort(self) -> float:
         """How long it takes, in units that mean the same within one stage."""
         if self.stage == "proxy":

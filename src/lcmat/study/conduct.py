@@ -39,6 +39,16 @@ class Failures:
         if self._folder is not None:
             files.write_json(self._folder / f"{key}.json", {"cell": key, "reason": reason})
 
+    def ended(self, key: str, reason: str) -> None:
+        """Say that a cell ends this process; the second one that it ends makes it a cell that failed."""
+        if self._folder is None:
+            return
+        first = self._folder / f"{key}.once"
+        if first.exists():
+            self.note(key, f"two processes ended at it: {reason}")
+        else:
+            files.write_text(first, reason)
+
     def known(self) -> dict[str, str]:
         """All cells that failed, with the reasons."""
         if self._folder is not None:
@@ -154,6 +164,9 @@ class _Sweep:
                 except ValueError as error:  # such as a training that diverged; what is wrong with the machine goes up
                     self.failures.note(cell.key, str(error))
                     continue
+                except (RuntimeError, MemoryError, OSError) as error:
+                    self.failures.ended(cell.key, str(error))
+                    raise
                 seconds = time.perf_counter() - start
                 self.folder.finish(cell, {**result, "took": seconds})
                 self.pace.note(cell, seconds)
@@ -165,7 +178,7 @@ class _Sweep:
             failed = self.failures.known()
             left = [other for other in todo if other.key not in failed and not self.done(other.key)]
             done = sum(self.done(other.key) for other in self.cells)
-            self.tell(done, len(self.cells), self.pace.seconds_left(left), cell.key[:-13])
+            self.tell(done, len(self.cells), self.pace.seconds_left(left), cell.name)
 
 
 def _drop_unneeded(cell: Cell, cells: Sequence[Cell], folder: StudyFolder) -> None:

@@ -60,6 +60,8 @@ class Crew:
     def conduct(self, cells: Sequence[Cell], tell: Tell | None, say: Callable[[str], None]) -> None:
         """Do all cells that are not done yet; a process that fails leaves its cell to the others.
 
+        A cell at which two processes ended counts as failed, so that it does not end them all.
+
         Args:
             cells: of the study.
             tell: told now and then how far it is.
@@ -79,7 +81,7 @@ class Crew:
             with shared_gpu(device, place / "mps", say) as environment:
                 task = self._task(device, place / "failures").save(place / "task.json")
                 with _started(task, place, self.processes, environment) as members:
-                    causes = self._watch(members, cells, tell)
+                    causes = self._watch(members, cells, tell, failures)
             failures.check(cells, self.folder)
         left = sum(not self.folder.done(cell.key) for cell in cells)
         if causes and left and time.monotonic() < self.until:
@@ -96,9 +98,12 @@ class Crew:
             until=None if self.until == float("inf") else self.until,
         )
 
-    def _watch(self, members: Sequence["_Member"], cells: Sequence[Cell], tell: Tell | None) -> list[str]:
+    def _watch(
+        self, members: Sequence["_Member"], cells: Sequence[Cell], tell: Tell | None, failures: Failures
+    ) -> list[str]:
         """Wait for all of them; why some failed."""
         causes: list[str] = []
+        failed_at: set[str] = set()
         told: set[str] = set()
         running, pace, next_tell = list(members), _FolderPace(self.folder, cells), 0.0
         while running:
@@ -106,6 +111,10 @@ class Crew:
                 running.remove(member)
                 if cause := member.cause():
                     causes.append(cause)
+                    for cell in cells if member.at_hand in failed_at else ():
+                        if cell.name == member.at_hand and not self.folder.done(cell.key):
+                            failures.note(cell.key, f"two processes ended at it: {cause}")
+                    failed_at.add(member.at_hand)
                     warnings.warn(f"{cause}; {len(running)} of {self.processes} go on", stacklevel=2)
                 for text in dict.fromkeys(member.warned()):
                     if text not in told:
@@ -143,9 +152,14 @@ class _Member:
         status = self.process.poll()
         if not status:
             return ""
+        place = f" at {self.at_hand}" if self.at_hand else ""
+        return f"{self.name} failed{place}: {_cause(self._lines(), status)}"
+
+    @property
+    def at_hand(self) -> str:
+        """The name of the cell that it began last; empty before the first."""
         begun = [line.removeprefix(CELL) for line in self._lines() if line.startswith(CELL)]
-        at_hand = f" at {begun[-1]}" if begun else ""
-        return f"{self.name} failed{at_hand}: {_cause(self._lines(), status)}"
+        return begun[-1] if begun else ""
 
     def warned(self) -> Iterator[str]:
         """The warnings that it gave."""
