@@ -72,6 +72,8 @@ def check_page(html: str) -> Reader:
     assert all((attributes.get("alt") or "").strip() for attributes in reader.all("img"))
     pictured = [attributes for attributes in reader.all("svg") if attributes.get("aria-hidden") != "true"]
     assert all(attributes.get("role") == "img" and attributes.get("aria-label") for attributes in pictured)
+    # A heading becomes a button, which must have a name.
+    assert len(reader.inside("th")) == len(reader.all("th"))
     identifiers = [attributes["id"] for _, attributes in reader.tags if "id" in attributes]
     assert len(identifiers) == len(set(identifiers))
     headings = [int(tag[1]) for tag, _ in reader.tags if tag in {"h1", "h2", "h3"}]

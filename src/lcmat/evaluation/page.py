@@ -280,4 +280,4 @@ def _times(report: "Report", stages: Mapping[str, Mapping[str, float]]) -> Itera
         yield from _time_bars(report, stages)
         columns = list(dict.fromkeys(stage for own in stages.values() for stage in own))
         body = tuple((name, *(seconds(own.get(stage)) for stage in columns)) for name, own in stages.items())
-        yield Table("Seconds before it, by stage", ("", *columns), body, tuple(range(1, len(columns) + 1)))
+        yield Table("Seconds before it, by stage", ("trained on", *columns), body, tuple(range(1, len(columns) + 1)))
