@@ -50,7 +50,7 @@ def test_bare_class_folders(tmp_path: Path) -> None:
     assert splits.train.names[0] == "cat/0.png"
 
 
-@pytest.mark.parametrize("suffix", ["png", "jpg", "jpeg", "webp", "PNG"])
+@pytest.mark.parametrize("suffix", ["png", "jpg", "jpeg", "webp", "PNG", "bmp", "gif", "ppm", "tiff"])
 def test_kinds_of_files(tmp_path: Path, suffix: str) -> None:
     for label in "ab":
         for row in range(2):

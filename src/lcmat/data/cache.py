@@ -25,7 +25,7 @@ from lcmat.data.raw import Raw, RawPart
 from lcmat.version import __version__
 
 # Raised by one whenever a loader reads the same files differently.
-LAYOUT = 1
+LAYOUT = 2
 
 _PARTS = ("train", "test")
 

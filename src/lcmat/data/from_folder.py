@@ -10,7 +10,7 @@ from lcmat.data.pixels import ImageStack
 from lcmat.data.raw import Raw, RawPart
 from lcmat.data.split_files import TEST_NAMES, TRAIN_NAMES
 
-_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
+_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff")
 
 
 def detect(source: object) -> bool:
