@@ -240,7 +240,7 @@ class _Reader:
         if same and torch.allclose(output, probabilities, atol=tolerance):
             warnings.warn(
                 f"the model gives probabilities, not logits; the output of its layer {self.head!r}, before softmax, is "
-                "taken as logits",
+                "taken as logits. For training leave the softmax out, as lcmat.train applies it itself",
                 stacklevel=2,
             )
             return
