@@ -86,6 +86,9 @@ def forget_tensor(meta: dict[str, object]) -> None:
         (lambda meta: meta.pop("method"), "does not hold a whole subset: .*method"),
         (lambda meta: meta.update(surprise=1), "does not hold a whole subset: .*surprise"),
         (lambda meta: meta.update(n=2), "expected indices from 0 to 1"),
+        (lambda meta: meta.update(per_class=None), "does not hold a whole subset: its per_class is None"),
+        (lambda meta: meta.update(seed="0"), "does not hold a whole subset: its seed is '0'"),
+        (lambda meta: meta.update(class_names=["no", 1]), "does not hold a whole subset: 1 stands in its class_names"),
         (forget_tensor, "no tensor file is named"),
     ],
 )

@@ -11,6 +11,22 @@ from torch import Tensor
 from lcmat import files
 from lcmat.types.data import Data
 
+# What the metadata of a saved subset are, so that a file changed by hand is refused by name.
+_KINDS: dict[str, type] = {
+    "method": str,
+    "options": dict,
+    "seed": int,
+    "n": int,
+    "per_class": list,
+    "class_names": list,
+    "fingerprint": str,
+    "weighted": bool,
+    "balance": str,
+    "notes": list,
+    "versions": dict,
+}
+_KINDS_OF_ITEMS: dict[str, type] = {"per_class": int, "class_names": str, "notes": str}
+
 
 @dataclass(frozen=True, eq=False)
 class Picks:
@@ -167,8 +183,13 @@ class Subset(Sequence[int]):
                 f"{path} holds a subset of a format that this version of lcmat does not know; update lcmat"
             )
         meta.pop("count", None)
-        for name in ("per_class", "class_names", "notes"):
-            meta[name] = tuple(meta.get(name, ()))
+        for name, kind in _KINDS.items():
+            if not isinstance(meta.get(name), kind):
+                raise ValueError(f"{path} does not hold a whole subset: its {name} is {meta.get(name)!r}")
+        for name, kind in _KINDS_OF_ITEMS.items():
+            if wrong := [item for item in meta[name] if not isinstance(item, kind)]:
+                raise ValueError(f"{path} does not hold a whole subset: {wrong[0]!r} stands in its {name}")
+            meta[name] = tuple(meta[name])
         try:
             return cls(tensors["indices"], tensors["weights"], tensors.get("gains"), **meta)
         except (KeyError, TypeError) as error:
