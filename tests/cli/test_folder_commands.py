@@ -41,6 +41,14 @@ def test_damaged_runs_are_refused(lcmat: Lcmat, tmp_path: Path, content: object,
     assert message in lcmat("show", tmp_path).err
 
 
+def test_seconds_that_are_no_numbers_are_refused_as_such(lcmat: Lcmat, table_run: Path, tmp_path: Path) -> None:
+    content = files.read_json(table_run / "run.json")
+    files.write_json(tmp_path / "run.json", {**content, "seconds": {**content["seconds"], "load": None}})
+    outcome = lcmat("show", tmp_path)
+    assert outcome.status == 2
+    assert "does not describe a whole run: its data or seconds are incomplete" in outcome.err
+
+
 def test_csv_has_a_row_for_each_kept_sample(lcmat: Lcmat, image_run: Path, images: Path, tmp_path: Path) -> None:
     target = tmp_path / "kept.csv"
     assert lcmat("export", image_run, "--subset", "0.1", "--out", target).out.strip() == str(target)

@@ -93,7 +93,9 @@ class Run:
         if meta.pop("format", None) != FORMAT:
             raise ValueError(f"{path} holds a run of a format that this version of lcmat does not know; update lcmat")
         shown = meta.get("data")
-        if not isinstance(shown, dict) or not set(shown) >= DATA_KEYS or not isinstance(meta.get("seconds"), dict):
+        seconds = meta.get("seconds")
+        timed = isinstance(seconds, dict) and all(isinstance(value, int | float) for value in seconds.values())
+        if not isinstance(shown, dict) or not set(shown) >= DATA_KEYS or not timed:
             raise ValueError(f"{path / 'run.json'} does not describe a whole run: its data or seconds are incomplete")
         try:
             return cls(path, **{**meta, "settings": Settings.from_dict(meta["settings"])})
