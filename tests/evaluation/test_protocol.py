@@ -216,6 +216,18 @@ def test_what_is_of_another_kind_is_refused_with_the_way_out(change: dict[str, A
         evaluate(**given)
 
 
+def test_the_protocol_names_the_machines_of_the_trainings_not_the_one_at_hand(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    evaluate(digits(), {"craig": pick(range(20))}, records=path, **QUICK)
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    del lines[0]["torch"]
+    text = "".join(json.dumps({**line, "machine": "a machine far away"}) + "\n" for line in lines)
+    path.write_text(text, encoding="utf-8")
+    protocol = evaluate(digits(), {"craig": pick(range(20))}, records=path, **QUICK).protocol
+    assert protocol["machine"] == "a machine far away"
+    assert protocol["torch"] == f"not recorded; {torch.__version__}"
+
+
 def test_records_in_a_folder_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="is a folder; name a file"):
         evaluate(digits(), {"craig": pick(range(20))}, records=tmp_path, **QUICK)

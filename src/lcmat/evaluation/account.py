@@ -1,6 +1,6 @@
 """What must be known to read an evaluation's numbers: the protocol in words, and notes on this one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lcmat import runtime
@@ -45,7 +45,14 @@ def protocol_of(
         "intervals": "95 %, Student's t over the runs; they do not cover the choice of the test set",
         "device": settings.device,
         "precision": settings.precision,
-        **runtime.versions(),
+    }
+
+
+def ran_on(records: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Versions and machines that the trainings ran on, which need not be those at hand."""
+    return {
+        name: "; ".join(dict.fromkeys(str(record.get(name, "not recorded")) for record in records))
+        for name in runtime.versions()
     }
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from lcmat import files, networks, runtime, seeding, training
-from lcmat.evaluation.account import about_curves, notes_on, protocol_of
+from lcmat.evaluation.account import about_curves, notes_on, protocol_of, ran_on
 from lcmat.evaluation.curve import Watch
 from lcmat.evaluation.plan import Entry, make_plan
 from lcmat.evaluation.result import Report
@@ -29,8 +29,8 @@ from lcmat.version import __version__
 
 Progress = Callable[[int, int, str], None]
 
-# What a training gives, in its record; records of earlier versions lack the second, most lack the last.
-_MEASURED = ("accuracy", "right_per_class", "seconds", "machine", "curve")
+# What a training gives, in its record; records of earlier versions lack some, and most lack the last.
+_MEASURED = ("accuracy", "right_per_class", "seconds", "python", "torch", "machine", "curve")
 
 
 def evaluate(
@@ -133,7 +133,11 @@ def evaluate(
     return Report(
         rows=make_rows(entries, nets, found, oracle=oracle, reach=reach),
         records=found,
-        protocol={**protocol_of(data, nets, seeds, settings, weighted, entries), **about_curves(watched, reach)},
+        protocol={
+            **protocol_of(data, nets, seeds, settings, weighted, entries),
+            **ran_on(found),
+            **about_curves(watched, reach),
+        },
         notes=(*notes_on(data, entries, len(seeds), len(nets)), *([reused] if reused else [])),
         data=data,
         entries=entries,
@@ -180,6 +184,7 @@ def gather(
         records=found,
         protocol={
             **protocol_of(data, nets, seeds, Settings(**found[0]["settings"]), list(weighted), entries),
+            **ran_on(found),
             **about_curves(oracle or reach is not None, reach),
         },
         notes=tuple(notes_on(data, entries, len(seeds), len(nets))),
@@ -294,7 +299,7 @@ def _train_cell(
     seconds = {"train": trained - start - tested, "test": time.perf_counter() - trained}
     per_class = torch.bincount(data.test.labels[right], minlength=len(data.test.class_names)).tolist()
     measured = {"accuracy": float(right.double().mean()), "right_per_class": per_class, "seconds": seconds}
-    return {**measured, "machine": runtime.machine(), **({"curve": watch.points} if watch else {})}
+    return {**measured, **runtime.versions(), **({"curve": watch.points} if watch else {})}
 
 
 def _distinct(what: str, values: Sequence[Any]) -> list[Any]:
