@@ -97,7 +97,7 @@ def test_time_and_processes_can_be_limited(lcmat: Lcmat, table: Path, tmp_path: 
     [
         (("--workers", "many"), "--workers takes a whole number from 1, or auto, got 'many'"),
         (("--workers", "0"), "--workers takes a whole number from 1, or auto, got '0'"),
-        (("--minutes", "-1"), "expected minutes above 0, got -1.0"),
+        (("--minutes", "-1"), "expected minutes of 0 or more, got -1.0"),
     ],
 )
 def test_wrong_limits_are_wrong_use(lcmat: Lcmat, tmp_path: Path, options: tuple[str, ...], words: str) -> None:

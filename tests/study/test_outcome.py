@@ -75,7 +75,7 @@ def test_results_page_and_text_agree_with_the_records(workplace: Path, tmp_path:
     check_page(html)
     for words in ("Beside the paper", "Method against method", "lcmat-s with rho", "Results: table"):
         assert words in html
-    again = render(describe_again(out, Machine()))
+    again = render(describe_again(out))
     assert again == html
     text = (out / "results.md").read_text(encoding="utf-8")
     [line] = [line for line in text.splitlines() if line.startswith("| craig")]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SECONDS_BETWEEN_LINES = 5.0
 
 _WORKERS = "Processes that share the study; auto takes one on a CPU and up to six on a GPU."
-_MINUTES = "Begin no further cell after so many; the same command again goes on."
+_MINUTES = "Begin no further cell after so many, 0 for the page alone; the same command again goes on."
 
 
 def study(

@@ -38,5 +38,6 @@ def render_folders(folders: Sequence[Path], machine: Machine, target: Path | Non
 
 
 def _describe(folder: Path, machine: Machine, page_bytes: int = PAGE_BYTES) -> Page:
-    again = run_study.describe_again if is_study(folder) else comparison.describe_again
-    return again(folder, machine, page_bytes)
+    if is_study(folder):
+        return run_study.describe_again(folder, page_bytes)
+    return comparison.describe_again(folder, machine, page_bytes)

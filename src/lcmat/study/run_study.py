@@ -52,7 +52,7 @@ class Terms:
         tell: told how far it is.
         say: told what else there is to know.
         processes: that share the work.
-        minutes: after which no further cell is begun; None for no limit.
+        minutes: after which no further cell is begun, 0 to write the page of what is done; None for no limit.
     """
 
     tell: Tell | None = None
@@ -64,8 +64,8 @@ class Terms:
         """Refuse what cannot be, before anything is done."""
         if self.processes < 1:
             raise ValueError(f"expected at least 1 process, got {self.processes}")
-        if self.minutes is not None and not self.minutes > 0:
-            raise ValueError(f"expected minutes above 0, got {self.minutes}")
+        if self.minutes is not None and not self.minutes >= 0:
+            raise ValueError(f"expected minutes of 0 or more, got {self.minutes}")
         if study.timed and self.processes > 1:
             raise ValueError(
                 f"the seconds of {study.name} are its results, and processes that share a machine slow each other "
@@ -107,13 +107,12 @@ def run_study(asked: Asked, path: Path, machine: Machine, terms: Terms | None = 
     return outcome, _write(outcome, path)
 
 
-def describe_again(path: Path, machine: Machine, page_bytes: int = PAGE_BYTES) -> Page:
-    """The page of the study in a folder; cells that are missing are done."""
+def describe_again(path: Path, page_bytes: int = PAGE_BYTES) -> Page:
+    """The page of the study in a folder, of what is done of it."""
     folder = StudyFolder(path)
     study, sources = folder.read()
     splits = read_sources(study, sources)
     cells = make_cells(study, {name: own.train.fingerprint for name, own in splits.items()})
-    conduct(cells, folder, Worker(study, folder, splits, machine))
     return describe_study(collect(study, folder, splits, cells), page_bytes, study_command(path))
 
 
