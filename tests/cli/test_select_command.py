@@ -115,6 +115,8 @@ def test_advice_is_spelled_as_the_command_line_has_it(lcmat: Lcmat, tmp_path: Pa
     source.write_text("u,v,w\n" + "1,2,3\n" * 9, encoding="utf-8")
     assert "name it with --label. Its columns" in lcmat("select", source).err
     assert "no column --label 'kind' in a.csv" in lcmat("select", source, "--label", "kind").err
+    outcome = lcmat("select", source, "--label", "w", "--method", "uniform", "--flip")
+    assert "--flip is for images, but this source has feature vectors" in outcome.err
 
 
 def test_an_empty_text_is_not_the_folder_one_is_in(

@@ -72,10 +72,7 @@ def as_options(text: str) -> str:
         >>> as_options("there is no column label='kind' in a/label=3/b.csv")
         "there is no column --label 'kind' in a/label=3/b.csv"
     """
-    spelled = re.sub(r"(?<![\w/.'-])(label|image|resize)=(?=([\w']?))", _as_option, text)
-    return spelled.replace("flip= overrides this", "--flip or --no-flip overrides this").replace(
-        "see flip=", "see --flip"
-    )
+    return re.sub(r"(?<![\w/.'-])(label|image|resize|flip)=(?=([\w']?))", _as_option, text)
 
 
 def _as_option(match: re.Match[str]) -> str:
