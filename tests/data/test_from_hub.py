@@ -9,7 +9,8 @@ from PIL import Image as Picture
 
 from data.sample_files import encode, pixels, write_image
 from lcmat.data import load
-from lcmat.types import FeatureData
+from lcmat.selection import select
+from lcmat.types import FeatureData, Signals
 
 IMAGES = pixels(6, 5, 4, 3)
 LABELS = [1, 0, 1, 0, 1, 0]
@@ -59,6 +60,13 @@ def test_a_subset_of_what_is_left_finds_its_rows_in_the_whole(pictures: Any) -> 
     whole = load((pictures, pictures))
     assert whole.source_rows([3, 1]) == [3, 1]
     assert not any("source_rows" in note for note in whole.notes)
+
+
+def test_a_subset_indexes_the_data_set_that_it_was_chosen_from(pictures: Any) -> None:
+    train = load((pictures, pictures)).train
+    chosen = select(Signals(features=train.inputs.flatten(1), labels=train.labels), "k-center", count=3)
+    assert pictures.select(chosen)["kind"][:] == chosen.apply(train).labels.tolist()
+    assert pictures.select(chosen)["picture"][0] == pictures[chosen[0]]["picture"]
 
 
 def test_chosen_and_shuffled_rows_are_those_that_are_read(pictures: Any) -> None:
