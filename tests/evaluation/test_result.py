@@ -221,6 +221,18 @@ def test_a_page_of_a_hundred_classes_stays_small(tmp_path: Path) -> None:
     assert "Of 100 classes the first 20 are shown." in path.read_text(encoding="utf-8")
 
 
+def test_a_page_of_many_methods_stays_small(tmp_path: Path) -> None:
+    from lcmat.types import ImageData
+
+    images = torch.randint(0, 256, (400, 3, 32, 32), generator=torch.Generator().manual_seed(0)).to(torch.uint8)
+    part = ImageData(images, torch.arange(400) % 10, tuple(map(str, range(10))))
+    accuracies = {**{f"method {place}": [0.5] for place in range(13)}, "uniform": [0.5]}
+    report = make_report(accuracies, sizes=(50, 100, 200, 300), data=Splits(part, part, "noise"))
+    path = report.save_html(tmp_path / "a.html")
+    assert path.stat().st_size < 2_000_000
+    assert "Of 10 classes the first" in path.read_text(encoding="utf-8")
+
+
 def test_each_class_has_its_mean_accuracy_over_the_runs() -> None:
     data = digits()
     tested = torch.bincount(data.test.labels, minlength=10).tolist()

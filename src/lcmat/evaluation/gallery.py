@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from itertools import groupby
 
+from torch import Tensor
+
 from lcmat.evaluation.plan import Entry, first_seeds
 from lcmat.report import Block, Gallery, Pictures, Strip, Text
 from lcmat.report.pictures import first_of_class, tile_bytes
@@ -12,6 +14,8 @@ from lcmat.types import ImageData, Splits, SyntheticSet
 PER_CLASS = 10
 CLASSES = 20
 PAGE_BYTES = 1_500_000
+_TRIED = 8  # pictures of each set that are encoded to see how many bytes one takes
+_STRIP_BYTES = 600  # of a row of pictures beside its pixels: the head of the file, its alternative text
 
 
 def picture_blocks(data: Splits, entries: Sequence[Entry], *, page_bytes: int = PAGE_BYTES) -> tuple[Block, ...]:
@@ -19,9 +23,7 @@ def picture_blocks(data: Splits, entries: Sequence[Entry], *, page_bytes: int = 
     train = data.train
     if not isinstance(train, ImageData) or not entries:
         return ()
-    classes = min(len(train.class_names), CLASSES)
-    room = page_bytes // (tile_bytes(train.images) * classes * len(entries))
-    most = max(1, min(PER_CLASS, room))
+    classes, most = _room(train, entries, page_bytes)
     galleries = []
     for place, (size, alike) in enumerate(groupby(entries, key=lambda entry: entry.size)):
         title = f"{percent(size / len(train))} kept: {size:,} of {len(train):,}"
@@ -30,14 +32,32 @@ def picture_blocks(data: Splits, entries: Sequence[Entry], *, page_bytes: int = 
     return Text(_explanation(train, entries, classes, most)), *galleries
 
 
+def _room(train: ImageData, entries: Sequence[Entry], page_bytes: int) -> tuple[int, int]:
+    """How many classes, and of each how many pictures, so many bytes have room for: fewer pictures go first."""
+    firsts = [_images(train, entry)[0][:_TRIED] for entry in entries if entry.first is not None]
+    # One by one, as they will stand: in one file, pictures that several methods picked would cost next to nothing.
+    tile = max([tile_bytes(images) for images in firsts if len(images)], default=1)
+    classes = min(len(train.class_names), CLASSES)
+    most = (page_bytes // (classes * len(entries)) - _STRIP_BYTES) // tile
+    if most < 1:
+        return max(1, min(classes, page_bytes // (len(entries) * (_STRIP_BYTES + tile)))), 1
+    return classes, min(PER_CLASS, most)
+
+
+def _images(train: ImageData, entry: Entry) -> tuple[Tensor, Tensor, Tensor | None]:
+    """The pictures of a set, their classes, and for a subset the rows that they come from."""
+    if isinstance(entry.first, SyntheticSet):
+        return entry.first.rounded().inputs, entry.first.labels, None
+    assert entry.first is not None
+    rows = entry.first.indices
+    return train.images[rows], train.labels[rows], rows
+
+
 def _strips(train: ImageData, entry: Entry, classes: int, most: int) -> tuple[Strip, ...]:
     subset = entry.first
     if subset is None:
         return ()
-    if isinstance(subset, SyntheticSet):
-        images, labels, origins = subset.rounded().inputs, subset.labels, None
-    else:
-        images, labels, origins = train.images[subset.indices], train.labels[subset.indices], subset.indices
+    images, labels, origins = _images(train, entry)
     strips = []
     for index, name in enumerate(train.class_names[:classes]):
         rows = first_of_class(labels, index, most)
