@@ -10,45 +10,18 @@ import pytest
 import torch
 from torch import Tensor
 
+from condensation.cases import METHODS, NET, QUICK, SEPARABLE, images, quick, same
 from lcmat import networks, training
-from lcmat.condensation import CONDENSERS, CondenserFacts, DivergenceError, Recipe, condense, condensers
+from lcmat.condensation import CONDENSERS, DivergenceError, condense, condensers
 from lcmat.condensation.checkpoint import Checkpoint
 from lcmat.condensation.loop import SHORTEST_BLOCK
-from lcmat.condensation.methods import DSA
 from lcmat.condensation.objectives import curvature, gradients_by_cosine, means_of_features
 from lcmat.condensation.registry import Objective
-from lcmat.condensation.views import View, matched_layers, view_gradients
+from lcmat.condensation.views import matched_layers, view_gradients
 from lcmat.training import predict
 from lcmat.training.inputs import Normaliser
 from lcmat.types import ImageData, SyntheticSet
 from samples import digits_like, vectors
-
-METHODS = [entry.name for entry in CONDENSERS]
-NET = "convnet:width=4,depth=2"
-# Small enough for a test, large enough for two networks and more than one block.
-QUICK: dict[str, dict[str, Any]] = {
-    "random": {},
-    "dc": {"real_batch": 8, "period": 4, "network_steps": 2},
-    "dsa": {"real_batch": 8, "period": 4, "network_steps": 2},
-    "dm": {"real_batch": 8},
-    "kip": {"real_batch": 5, "depth": 2},
-    "lcmat-c": {"real_batch": 8, "period": 10, "network_steps": 2},
-}
-SEPARABLE = ["random", "dm", "lcmat-c"]
-
-
-def images(**settings: Any) -> ImageData:
-    return digits_like(60, classes=3, **settings)
-
-
-def quick(method: str, data: Any = None, *, steps: int = 30, **settings: Any) -> SyntheticSet:
-    net = {} if data is not None and data.inputs.ndim == 2 else {"net": NET}
-    given = {**net, "per_class": 2, **QUICK[method], **settings}
-    return condense(images() if data is None else data, method, steps=steps, device="cpu", **given)
-
-
-def same(first: SyntheticSet, second: SyntheticSet) -> bool:
-    return torch.equal(first.inputs, second.inputs) and torch.equal(first.labels, second.labels)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -137,30 +110,6 @@ def test_fewer_classes_together_change_only_rounding() -> None:
     torch.testing.assert_close(quick("lcmat-c", together=1).inputs, whole.inputs, atol=2e-3, rtol=0)
 
 
-def test_bfloat16_for_real_samples_moves_their_gradients_less_than_another_draw_does() -> None:
-    data = images()
-    net = networks.build(NET, data, seed=3)
-    quick = networks.build(NET, data, seed=3).bfloat16()
-    pools = [Normaliser(data, torch.float32, torch.device("cpu"))(data.images[data.labels == k]) for k in range(3)]
-    halves = torch.stack([pool[:16].reshape(2, 8, *pool.shape[1:]) for pool in pools], 1)
-    targets = torch.eye(3)[:, None].expand(-1, 8, -1)
-    rounded, exact, other = (
-        view_gradients(model, matched_layers(model, head=True), inputs, targets).gradients
-        for model, inputs in ((quick, halves[0]), (net, halves[0]), (net, halves[1]))
-    )
-    for ours, truth, another in zip(rounded, exact, other, strict=True):
-        assert ours.dtype == torch.float32
-        assert (ours - truth).norm() < 0.1 * (another - truth).norm()
-
-
-@pytest.mark.parametrize("method", [name for name in METHODS if name != "random"])
-def test_every_condenser_works_in_bfloat16(method: str) -> None:
-    tiny = quick(method, precision="bf16")
-    assert tiny.recipe["precision"] == "bf16"
-    assert torch.isfinite(tiny.inputs).all()
-    assert not same(tiny, quick("random"))
-
-
 def on_fresh_networks(tiny: SyntheticSet, data: ImageData, objective: Objective) -> float:
     """The mean objective under networks that condensation has not seen, over all the data."""
     normalise = Normaliser(data, torch.float32, torch.device("cpu"))
@@ -233,26 +182,6 @@ def test_several_images_in_one(method: str) -> None:
     assert data.labels.tolist() == [0] * 4 + [1] * 4 + [2] * 4
 
 
-def test_many_synthetic_samples_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CONDENSERS, "_entries", dict(CONDENSERS._entries))
-    seen: set[int] = set()
-
-    def remember(real: View, synthetic: View) -> Tensor:
-        seen.add(synthetic.inputs.shape[1])
-        return means_of_features(real, synthetic)
-
-    @CONDENSERS.add("in-turns", "seven at a time", facts=CondenserFacts("none", "as dm"))
-    def in_turns(*, lr: float = 0.5) -> Recipe:
-        return Recipe(remember, looks_at="features", lr=lr, period=10, synthetic_batch=7)
-
-    first, last = (
-        condense(images(), "in-turns", per_class=5, factor=2, steps=steps, lr=lr, net=NET, device="cpu")
-        for steps, lr in ((1, 1e-9), (20, 0.5))
-    )
-    assert seen == {7}, "of 20 in each class"
-    assert ((first.inputs - last.inputs).abs().amax((1, 2, 3)) > 1e-3).all(), "every stored one has moved"
-
-
 @pytest.mark.parametrize(
     "data",
     [digits_like(30, classes=2, size=64, channels=3, flip=True), digits_like(30, classes=2, size=20, channels=1)],
@@ -275,44 +204,6 @@ def test_soft_labels_come_from_a_teacher_and_say_so() -> None:
     torch.testing.assert_close(tiny.soft, expected)
     own = quick("random", data, labels="soft")
     assert own.label_kind == f"soft ({NET}, 20 epochs on all the data)"
-
-
-def test_real_and_synthetic_samples_undergo_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CONDENSERS, "_entries", dict(CONDENSERS._entries))
-    plain = images()
-    first = torch.stack([plain.images[plain.labels == index][0] for index in range(3)])
-    data = replace(plain, images=first[plain.labels])
-    alike: list[bool] = []
-
-    def compare(real: View, synthetic: View) -> Tensor:
-        alike.append(torch.allclose(real.inputs[:, :1], synthetic.inputs[:, :1], atol=1e-5))
-        return synthetic.inputs.sum((1, 2, 3, 4))
-
-    @CONDENSERS.add("compared", "of equal samples", facts=CondenserFacts("none", "none"))
-    def compared(*, single: bool) -> Recipe:
-        return Recipe(compare, looks_at="inputs", lr=1e-9, augmentation=DSA, single=single)
-
-    for single in (False, True):
-        condense(data, "compared", per_class=1, steps=8, single=single, device="cpu")
-    assert alike == 16 * [True]
-
-
-def test_pixels_are_in_their_range_for_each_new_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CONDENSERS, "_entries", dict(CONDENSERS._entries))
-    data = images()
-    largest = ((1 - torch.tensor(data.mean)) / torch.tensor(data.std)).reshape(-1, 1, 1)
-    within: list[bool] = []
-
-    def brighten(real: View, synthetic: View) -> Tensor:
-        within.append(bool((synthetic.inputs <= largest + 1e-5).all()))
-        return -synthetic.inputs.sum((1, 2, 3, 4))
-
-    @CONDENSERS.add("bright", "towards white", facts=CondenserFacts("none", "none"))
-    def bright() -> Recipe:
-        return Recipe(brighten, looks_at="inputs", lr=100.0, longest=100.0, period=2)
-
-    condense(data, "bright", per_class=1, steps=6, device="cpu")
-    assert within == 3 * [True, False]
 
 
 def test_labels_are_learned_where_asked_for() -> None:
@@ -364,17 +255,6 @@ def test_watching_changes_nothing() -> None:
     tiny = quick("dm", steps=60, watch=lambda step, made: looks.append((step, len(made))), watch_every=30)
     assert looks == [(40, 6), (60, 6)]
     assert same(tiny, quick("dm", steps=60))
-
-
-def test_a_new_condenser_is_a_few_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CONDENSERS, "_entries", dict(CONDENSERS._entries))
-
-    @CONDENSERS.add("own", "means under one network", facts=CondenserFacts("none", "as dm"))
-    def own(*, lr: float = 0.5) -> Recipe:
-        return Recipe(means_of_features, looks_at="features", lr=lr, period=10)
-
-    tiny = condense(images(), "own", per_class=1, steps=20, net=NET, lr=0.2, device="cpu")
-    assert tiny.options == {"lr": 0.2}
 
 
 @pytest.mark.parametrize(
