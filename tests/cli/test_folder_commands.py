@@ -139,6 +139,18 @@ def test_folder_has_a_picture_for_each_kept_sample(lcmat: Lcmat, image_run: Path
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
 
 
+def test_a_folder_keeps_classes_apart_whatever_they_are_called(lcmat: Lcmat, tmp_path: Path) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (24, 8, 8), dtype=np.uint8)
+    np.savez(tmp_path / "signs.npz", x=pixels, y=["+", "−", "train", "Train"] * 6)
+    arguments = ["--method", "uniform", "--fraction", "1", "--out", tmp_path / "run"]
+    assert lcmat("select", tmp_path / "signs.npz", *arguments).status == 0
+    assert lcmat("export", tmp_path / "run", "--to", "folder", "--out", tmp_path / "kept").status == 0
+    data, back = library.load(tmp_path / "signs.npz").train, library.load(tmp_path / "kept", test_fraction=0.25)
+    assert len(back.train.class_names) == 4
+    assert len(back.train) + len(back.test) == len(data) == len(list((tmp_path / "kept").rglob("*.png")))
+    assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == ["Train", "_", "_-3", "train-2"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -28,6 +28,15 @@ def test_held_out_data_of_another_name_stands_in(tmp_path: Path, name: str) -> N
     assert load(tmp_path).test.names == (f"{name}/cat/0.png", f"{name}/dog/0.png")
 
 
+def test_a_class_may_be_called_train_or_test(tmp_path: Path) -> None:
+    for label in ("bus", "test", "train"):
+        for row in range(3):
+            write_image(tmp_path / label / f"{row}.png", pixels(6, 6, 3))
+    splits = load(tmp_path)
+    assert splits.train.class_names == ("bus", "test", "train")
+    assert (len(splits.train), len(splits.test)) == (6, 3)
+
+
 def test_test_goes_before_val_and_that_is_said(tmp_path: Path) -> None:
     for part in ("train", "val", "test"):
         write_image_folder(tmp_path / part)

@@ -37,8 +37,22 @@ def read(source: Path, *, resize: int | None = None) -> Raw:
 
 
 def _train_folder(source: Path) -> Path:
-    """Its folder `train`, where it has one; else the folder itself."""
-    return next((source / name for name in TRAIN_NAMES if (source / name).is_dir()), source)
+    """Its folder `train`, where it has one; else the folder itself.
+
+    A folder `train` of pictures alone is a class, beside such as `bus`: CIFAR-100 has one.
+    """
+    return next(
+        (
+            path
+            for name in TRAIN_NAMES
+            if (path := source / name).is_dir() and (_has_classes(path) or not _is_class(path))
+        ),
+        source,
+    )
+
+
+def _is_class(folder: Path) -> bool:
+    return any(path.name.lower().endswith(_SUFFIXES) for path in folder.iterdir())
 
 
 def _has_classes(part: Path) -> bool:

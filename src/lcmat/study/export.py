@@ -147,12 +147,13 @@ def _write_pictures(rows: Sequence[int], kept: Data, target: Path) -> None:
     building = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
     try:
         names = kept.names or ("",) * len(kept)
+        folders = _folder_names(kept.class_names)
         for index, image, label, name in zip(rows, kept.images, kept.labels.tolist(), names, strict=True):
-            folder = building / _plain(kept.class_names[label])
+            folder = building / folders[label]
             folder.mkdir(exist_ok=True)
-            path = folder / f"{_plain(Path(name).stem)}.png"
-            if not name or path.exists():
-                path = path.with_stem(f"{path.stem}-{index}".lstrip("-"))
+            path = folder / f"{_plain(Path(name).stem) if name else index}.png"
+            while path.exists():
+                path = path.with_stem(f"{path.stem}-{index}")
             with files.naming(target):
                 path.write_bytes(png_bytes(as_picture(image)))
         building.chmod(0o755)
@@ -160,6 +161,22 @@ def _write_pictures(rows: Sequence[int], kept: Data, target: Path) -> None:
     except BaseException:
         shutil.rmtree(building, ignore_errors=True)
         raise
+
+
+def _folder_names(class_names: Sequence[str]) -> list[str]:
+    """A folder for each class, never one for two: '+' and '−' are both '_' as file names.
+
+    Example:
+        >>> _folder_names(["cat", "+", "−", "a/b", "Cat"])
+        ['cat', '_', '_-2', 'a-b', 'Cat-4']
+    """
+    found: dict[str, str] = {}  # by lower case, as some file systems do not tell capitals apart
+    for index, class_name in enumerate(class_names):
+        name = _plain(class_name)
+        while name.lower() in found:
+            name = f"{name}-{index}"
+        found[name.lower()] = name
+    return list(found.values())
 
 
 def _plain(name: str) -> str:
