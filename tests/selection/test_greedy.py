@@ -209,7 +209,7 @@ def test_given_samples_come_first_and_count(lazy: bool) -> None:
 
 
 def test_updates_in_small_blocks_and_rounds_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    distances = from_matrix(_matrix(60))
+    distances = measure(_Grid(60), memory=10**8)
     whole = facility_location(distances, 60, generator=_generator(), coverage=0.8, lazy=False)
     monkeypatch.setattr(module, "BLOCK", 100)
     monkeypatch.setattr(module, "ROUND", 3)

@@ -9,7 +9,7 @@ Fisher, 1978). Ties fall to the sample that comes first in a seeded permutation.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -21,7 +21,7 @@ from lcmat.selection.ties import Ties
 from lcmat.types import Picks
 
 BLOCK = 2**25  # distances looked at together when gains are updated: 134 MB in single precision
-ROUND = 64  # picks between two looks at whether the coverage is reached: a look waits for the device
+ROUND = 64  # picks after which L is computed for all of them at once
 
 
 def facility_location(
@@ -159,31 +159,32 @@ def _pick_by_updates(
         Σ_i c_i − min(max(D_ij, c'_i), c_i),
 
     where only samples that came nearer count. They become few soon, so that all k picks together look at about
-    n² log k distances, not at n² k. All sums are in double precision, or the gains would drift.
+    n² log k distances, not at n² k. The first part of the sum is the same for all j and is left out: what is kept are
+    gains up to a constant. All sums are in double precision, or they would drift.
     """
     n, device = distances.n, ties.permutation.device
     everyone = torch.arange(n, device=device)
     block = max(1, BLOCK // n)
     nearest = torch.full_like(distances.of(everyone[:1])[0], distances.largest)
-    gains = n * distances.largest - _sums(distances, everyone.split(block))
-    order = torch.empty(count, dtype=torch.int64, device=device)
-    totals = torch.empty(count, dtype=torch.float64, device=device)
-    for t in range(count):
-        pick = order.new_tensor(start[t : t + 1]) if t < len(start) else ties.best(gains)
-        row = distances.of(pick)[0]
-        for nearer in (row < nearest).nonzero().flatten().split(block):
-            before, after = nearest[nearer], row[nearer]
-            rows = distances.of(nearer).clamp_(min=after[:, None], max=before[:, None])
-            gains -= before.sum(dtype=torch.float64) - rows.sum(0, dtype=torch.float64)
-        torch.minimum(nearest, row, out=nearest)
-        gains.index_fill_(0, pick, -torch.inf)  # and less any number it stays so
-        order[t] = pick[0]
-        totals[t] = nearest.sum(dtype=torch.float64)
-        if (t + 1) % ROUND == 0 and enough(totals[: t + 1].tolist()):
-            return order[: t + 1], totals[: t + 1]
-    return order, totals
-
-
-def _sums(distances: Distances, parts: Sequence[Tensor]) -> Tensor:
-    """For each sample the sum of its distances to all, `[n]`; those of `Distances` come from single precision."""
-    return torch.cat([distances.of(part).sum(1, dtype=torch.float64) for part in parts])
+    # The sums that `Distances` know come from single precision.
+    gains = -torch.cat([distances.of(part).sum(1, dtype=torch.float64) for part in everyone.split(block)])
+    orders: list[Tensor] = []
+    totals: list[Tensor] = []
+    for first in range(0, count, ROUND):
+        nearest_before, picks = nearest.clone(), []
+        for t in range(first, min(first + ROUND, count)):
+            pick = ties.permutation.new_tensor(start[t : t + 1]) if t < len(start) else ties.best(gains)
+            row = distances.of(pick)[0]
+            for nearer in (row < nearest).nonzero().flatten().split(block):
+                rows = distances.of(nearer).clamp_(min=row[nearer, None], max=nearest[nearer, None])
+                gains.add_(rows.sum(0, dtype=torch.float64))
+            torch.minimum(nearest, row, out=nearest)
+            gains.index_fill_(0, pick, -torch.inf)  # and so it stays
+            picks.append(pick)
+        orders.append(torch.cat(picks))
+        rows = distances.of(orders[-1])
+        torch.minimum(rows[0], nearest_before, out=rows[0])
+        totals.append(rows.cummin(0).values.sum(1, dtype=torch.float64))
+        if enough(torch.cat(totals).tolist()):
+            break
+    return torch.cat(orders), torch.cat(totals)
