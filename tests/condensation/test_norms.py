@@ -1,11 +1,16 @@
 """The norm of each channel in dual numbers against automatic differentiation of the plain one."""
 
+import sys
+from types import ModuleType
+
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
+from torch.nn import functional
 
 from lcmat import networks
+from lcmat.condensation import norms as module
 from lcmat.condensation.follower import lightened
 from lcmat.condensation.norms import ChannelNorm, NormReluPool, fused_kernels
 from lcmat.seeding import generator
@@ -98,3 +103,41 @@ def test_kernels_compute_what_plain_layers_do(side: int, monkeypatch: pytest.Mon
     monkeypatch.setattr(NormReluPool, "kernels", False)
     for ours, theirs in zip(with_kernels, everything(), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
+
+
+class _Layers:
+    """In the place of the kernels: the layers, in dual numbers as well; wrong ones where asked for."""
+
+    def __init__(self, factor: float = 1.0) -> None:
+        self.factor = factor
+
+    def norm_relu_pool(self, maps: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
+        normal = functional.group_norm(maps, maps.shape[1], weight, bias, eps)
+        return functional.avg_pool2d(functional.relu(normal), 2)
+
+    def dual_norm_relu_pool(
+        self, maps: Tensor, tangents: Tensor, weight: Tensor, bias: Tensor, eps: float
+    ) -> tuple[Tensor, Tensor]:
+        with forward_ad.dual_level():
+            made = self.norm_relu_pool(forward_ad.make_dual(maps, tangents), weight, bias, eps)
+            value, change = forward_ad.unpack_dual(made)
+        assert change is not None
+        return value, change * self.factor
+
+
+def test_kernels_are_tried_against_the_layers_before_they_are_used() -> None:
+    module._compare(_Layers(), "cpu")
+    with pytest.raises(AssertionError, match="not close"):
+        module._compare(_Layers(1.01), "cpu")
+
+
+def test_without_working_kernels_the_layers_are_used_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: object) -> None:
+        raise RuntimeError("no compiler\nand more")
+
+    monkeypatch.setitem(sys.modules, "lcmat.condensation.fused", ModuleType("fused"))
+    monkeypatch.setattr(module, "_compare", broken)
+    fused_kernels.cache_clear()
+    with pytest.warns(UserWarning, match=r"without the kernels in Triton, which is slower: no compiler$"):
+        assert fused_kernels() is None
+    fused_kernels.cache_clear()
