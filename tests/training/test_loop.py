@@ -249,3 +249,11 @@ def test_bf16_trains_about_as_float32_does() -> None:
     ]
     assert losses[0] != losses[1]
     assert losses[0] == pytest.approx(losses[1], rel=0.1)
+
+
+def test_a_model_that_ends_in_softmax_is_noticed_before_it_learns_badly() -> None:
+    data = vectors()
+    net = nn.Sequential(nn.Linear(5, 3), nn.Softmax(dim=1))
+    with pytest.warns(UserWarning, match="probabilities where the loss takes logits"):
+        train(net, data, epochs=1, device="cpu")
+    train(net[0], data, epochs=1, device="cpu")  # and no warning, which would be an error here

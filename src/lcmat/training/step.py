@@ -1,5 +1,6 @@
 """One training step: plain, or captured once for each batch size as a CUDA graph and replayed."""
 
+import warnings
 from collections.abc import Callable, Sequence
 
 import torch
@@ -37,6 +38,7 @@ class PlainStep:
         self._classes = classes
         self._precision = precision
         self._device = device
+        self._steps = 0
 
     def __call__(self, size: int) -> Tensor:
         """One step on the first `size` staged rows; returns the loss, 0-dimensional, on the device."""
@@ -45,6 +47,9 @@ class PlainStep:
             logits = self._model(inputs)
         check_logits(logits, size, self._classes)
         logits = full_type(logits)
+        if self._steps == 0:  # never while a graph is captured, where values cannot be looked at
+            notice_probabilities(logits)
+        self._steps += 1
         if labels.is_floating_point():
             labels = labels.to(logits.dtype)
         losses = nn.functional.cross_entropy(logits, labels, reduction="none")
@@ -103,6 +108,17 @@ class GraphStep:
                 f"the training step could not be captured as a CUDA graph ({error}); give graph=False to train without"
             ) from error
         return graph, loss
+
+
+def notice_probabilities(logits: Tensor) -> None:
+    """Warn of a model that ends in softmax, which the loss would apply once more."""
+    values = logits.detach()
+    if values.shape[1] > 1 and bool((values >= 0).all()) and bool(((values.sum(1) - 1).abs() < 1e-3).all()):
+        warnings.warn(
+            "the model gives probabilities where the loss takes logits, and applies softmax itself; let the model "
+            "return the values before its softmax",
+            stacklevel=2,
+        )
 
 
 def check_logits(logits: object, rows: int, classes: int) -> None:
