@@ -2,12 +2,14 @@
 
 import threading
 from collections import Counter
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lcmat.study import conduct as conducting
+from lcmat.study import locks
 from lcmat.study.cells import Cell
 from lcmat.study.conduct import CellsFailedError, Failures, conduct
 from lcmat.study.design import Proxy
@@ -101,6 +103,26 @@ def test_a_cell_that_ends_two_processes_is_left_alone_by_the_third(folder: Study
         conduct(cells, folder, Broken(), failures=Failures(notes))  # type: ignore[arg-type]
     with pytest.raises(RuntimeError, match="out of memory"):  # another command tries again
         conduct(cells, folder, Broken())  # type: ignore[arg-type]
+
+
+def test_what_others_finished_in_the_meantime_is_not_locked(
+    folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells, taken = make_cells(seeds=1), []
+
+    def locked(path: Path) -> AbstractContextManager[bool]:
+        taken.append(path.stem)
+        return locks.locked(path)
+
+    monkeypatch.setattr(conducting, "locked", locked)
+
+    class Beside(Counting):
+        def do(self, cell: Cell) -> dict[str, Any]:
+            folder.finish(cells[1], {"cell": "of another process"})
+            return super().do(cell)
+
+    conduct(cells, folder, Beside())  # type: ignore[arg-type]
+    assert taken == [cell.key for cell in (cells[0], *cells[2:])]
 
 
 def test_checkpoints_go_when_nobody_needs_them(folder: StudyFolder) -> None:

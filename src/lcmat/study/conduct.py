@@ -150,7 +150,7 @@ class _Sweep:
         for cell in todo:
             if time.monotonic() >= self.until:
                 break
-            if not all(self.done(key) for key in cell.needs):
+            if self.done(cell.key) or not all(self.done(key) for key in cell.needs):
                 continue
             with locked(self.folder.lock(cell.key)) as mine:
                 # Another process may have finished it since, or failed at it.
