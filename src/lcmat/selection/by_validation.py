@@ -66,15 +66,17 @@ def glister(
         note = "glister judges by their own samples the classes that the validation signals lack"
     judge = factors(validation)
     length = rate / count
-    logits = validation.need("logits").double()
+    logits = validation.need("logits").double().clone()
+    steps = head.residuals.double()
     order = torch.empty(count, dtype=torch.int64, device=head.inputs.device)
-    gains = torch.empty(count, dtype=torch.float64, device=head.inputs.device)
+    slopes = torch.empty(count, dtype=head.inputs.dtype, device=head.inputs.device)  # ⟨∇L_V, g⟩ of each pick
     for t in range(count):
-        values = length * products_with(head, mean_gradient(judge)).double()
+        values = products_with(head, mean_gradient(judge))
         pick = picker.pick(values, order[:t])
-        order[t], gains[t] = pick[0], values.index_select(0, pick)[0]
+        order[t], slopes[t] = pick[0], values.index_select(0, pick)[0]
         if t + 1 < count:
-            inputs, residuals = head.inputs.index_select(0, pick)[0], head.residuals.index_select(0, pick)
-            logits = logits - length * ((judge.inputs @ inputs).double()[:, None] * residuals.double())
+            along = (judge.inputs @ head.inputs.index_select(0, pick)[0]).double()
+            logits.addcmul_(along[:, None], steps.index_select(0, pick), value=-length)
             judge = replace(judge, residuals=validation.residuals_at(logits).to(judge.inputs.dtype))
+    gains = length * slopes.double()
     return Picks(order, gains, note=note)
