@@ -47,7 +47,8 @@ def write_images(path: Path) -> Path:
 
 
 def make_run(folder: Path, source: Path | str, *options: str) -> Path:
-    """A run at 10 % and 20 % with a short proxy."""
+    """A run at 10 % and 20 % with a short proxy, by lcmat-s if no other method is among the options."""
     arguments = ["select", str(source), "--epochs", "2", "--fraction", "0.1,0.2", "--out", str(folder), *options]
+    arguments += [] if "--method" in options else ["--method", "lcmat-s"]
     assert application.run(arguments) == 0
     return folder

@@ -15,7 +15,7 @@ def short_samples(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_defaults_say_time_and_memory_of_every_part(lcmat: Lcmat, table: Path) -> None:
     outcome = lcmat("plan", table)
     assert outcome.status == 0, outcome.err
-    for part in ("proxy (mlp, 10 epochs): ", "extraction: ", "selection (lcmat-s): ", "in all, 6 seeds: ", " GB"):
+    for part in ("proxy (mlp, 10 epochs): ", "extraction: ", "selection (auto): ", "in all, 6 seeds: ", " GB"):
         assert part in outcome.out
     assert "table.npz: 60 train, 30 test" in outcome.err
 
@@ -36,7 +36,7 @@ def test_json_holds_the_parts_and_their_total(lcmat: Lcmat, table: Path) -> None
         (["--net", "resnet1"], "unknown network 'resnet1'"),
         (["--nets", "mlp,resnet1"], "unknown network 'resnet1'"),
         (["--method", "lcmat"], "unknown method 'lcmat'; did you mean 'lcmat-s'"),
-        (["--set", "roh=1"], "unknown option of lcmat-s 'roh'"),
+        (["--method", "lcmat-s", "--set", "roh=1"], "unknown option of lcmat-s 'roh'"),
         (["--device", "tpu"], "expected a device such as 'cpu'"),
     ],
 )

@@ -24,7 +24,9 @@ def test_defaults_make_a_run_of_one_per_cent(
     assert "kept 1 of 60 samples" in outcome.out
     assert "proxy: mlp, 10 epochs (chosen by the data; see --net)" in outcome.err
     (run,) = (tmp_path / "runs").iterdir()
-    assert run.name.startswith("table-lcmat-s-")
+    assert run.name.startswith("table-auto-")
+    assert files.read_json(run / "run.json")["settings"]["points"] == [1, 2, 4, 7, 10]
+    assert "note: auto chose facility-location" in outcome.out
     assert str(run.relative_to(tmp_path)) in outcome.out
 
 
@@ -69,7 +71,8 @@ def test_several_budgets_come_from_one_run_and_are_lists_in_json(lcmat: Lcmat, t
 
 def test_options_reach_the_method_and_are_stored(lcmat: Lcmat, table: Path, tmp_path: Path) -> None:
     outcome = lcmat(
-        "select", table, "--set", "rho=0.25", "--set", "subdimensions=3", "--count", "6", "--balance", "equal",
+        "select", table, "--method", "lcmat-s", "--set", "rho=0.25", "--set", "subdimensions=3", "--count", "6",
+        "--balance", "equal",
         "--net", "mlp:width=8", "--points", "1,2", "--epochs", "2", "--seed", "3", "--memory", "1GB", "--device", "cpu",
         "--out", tmp_path / "a", "--json",
     )  # fmt: skip
@@ -139,9 +142,12 @@ def test_uniform_trains_no_proxy(lcmat: Lcmat, table: Path, tmp_path: Path) -> N
     ("arguments", "message"),
     [
         (["--method", "lcmatS"], "unknown method 'lcmatS'; did you mean 'lcmat-s'"),
-        (["--set", "roh=1"], "unknown option of lcmat-s 'roh'; did you mean 'rho'? valid: rho, "),
-        (["--set", "rho=big"], "option rho takes float, got 'big'"),
-        (["--set", "rho=-1"], "expected rho of 0 or more"),
+        (
+            ["--method", "lcmat-s", "--set", "roh=1"],
+            "unknown option of lcmat-s 'roh'; did you mean 'rho'? valid: rho, ",
+        ),
+        (["--method", "lcmat-s", "--set", "rho=big"], "option rho takes float, got 'big'"),
+        (["--method", "lcmat-s", "--set", "rho=-1"], "expected rho of 0 or more"),
         (["--set", "rho"], "--set takes NAME=VALUE"),
         (["--set", "rho=1", "--set", "rho=2"], "--set rho is given twice"),
         (["--fraction", "0"], "expected a fraction above 0 and at most 1, got 0"),
@@ -203,7 +209,9 @@ def test_a_missing_source_is_a_failure_in_one_line(lcmat: Lcmat, tmp_path: Path)
 
 def test_another_run_in_the_folder_is_refused_and_untouched(lcmat: Lcmat, table: Path, table_run: Path) -> None:
     before = contents(table_run)
-    outcome = lcmat("select", table, "--epochs", "3", "--fraction", "0.1,0.2", "--out", table_run)
+    outcome = lcmat(
+        "select", table, "--method", "lcmat-s", "--epochs", "3", "--fraction", "0.1,0.2", "--out", table_run
+    )
     assert outcome.status == 1
     assert "holds another run: its epochs is 2, asked for is 3; name another folder with --out" in outcome.err
     assert contents(table_run) == before
@@ -222,7 +230,9 @@ def test_an_interrupted_run_goes_on_to_the_same_result(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    arguments = ("select", table, "--epochs", "2", "--fraction", "0.1,0.2", "--out", tmp_path / "a")
+    arguments = (
+        "select", table, "--method", "lcmat-s", "--epochs", "2", "--fraction", "0.1,0.2", "--out", tmp_path / "a",
+    )  # fmt: skip
     with monkeypatch.context() as patch:
         patch.setattr("lcmat.study.pipeline.extract", interrupt)
         outcome = lcmat(*arguments)

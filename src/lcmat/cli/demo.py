@@ -15,7 +15,7 @@ def demo(
 ) -> None:
     """Select from 1,797 real images of digits, train on what is kept, and write a report.
 
-    Compares lcmat-s, craig and random sets at 2 % and 10 %. Takes about a minute on two cores.
+    Compares auto, lcmat-s, craig and random sets at 2 % and 10 %. Takes about a minute on two cores.
     """
     from lcmat.study.demo import run_demo
 

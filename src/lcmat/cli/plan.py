@@ -11,7 +11,7 @@ from lcmat.cli.progress import say
 
 def plan(
     data: Annotated[str, typer.Argument(metavar="DATA", help="The data set; `lcmat list` says what it may be.")],
-    method: Annotated[str, typer.Option(help="How to select; `lcmat list` names the methods.")] = "lcmat-s",
+    method: Annotated[str, typer.Option(help="How to select; `lcmat list` names the methods.")] = "auto",
     fraction: Annotated[str, typer.Option(help="Share to keep, or several: 0.01,0.05.")] = "0.01",
     net: Annotated[str, typer.Option(help="Proxy network. Chosen by the data if not given.")] = "",
     epochs: Annotated[int, typer.Option(help="Epochs of the proxy's training.")] = 10,

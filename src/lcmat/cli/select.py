@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def select(
     data: Annotated[str, typer.Argument(metavar="DATA", help="What to select from; `lcmat list` says what it may be.")],
-    method: Annotated[str, typer.Option(help="How to select; `lcmat list` names the methods.")] = "lcmat-s",
+    method: Annotated[str, typer.Option(help="How to select; `lcmat list` names the methods.")] = "auto",
     fraction: Annotated[
         str | None, typer.Option(help="Share to keep, or several: 0.01,0.05. 0.01 if no budget is given.")
     ] = None,
@@ -31,7 +31,8 @@ def select(
     ] = "",
     epochs: Annotated[int, typer.Option(help="Epochs of the proxy's training.")] = 10,
     points: Annotated[
-        str | None, typer.Option(help="Epochs of the proxy to look at, such as 1,2,4; the last one if not given.")
+        str | None,
+        typer.Option(help="Epochs of the proxy to look at, such as 1,2,4. The last one if not given; five for auto."),
     ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An option of the method; repeatable.")

@@ -37,12 +37,14 @@ def auto(
     *,
     generator: torch.Generator,
     memory: int,
+    coverage: float | None = None,
     given: Tensor | None = None,
 ) -> Picks:
     """Cover the features where that is affordable and known to help, else draw at random.
 
     Up to 30 % of a group: `facility-location` on the features of all parameter points where its n² pairs are
-    affordable, `prototypes` on those of the last point where only k-means is. Beyond either, `uniform`.
+    affordable, `prototypes` on those of the last point where only k-means is. Beyond either, `uniform`. A coverage to
+    be reached leaves `facility-location` alone.
 
     Example:
         >>> signals = Signals(features=torch.arange(10.0)[:, None])
@@ -52,7 +54,12 @@ def auto(
     """
     n = points[0].n
     settled = torch.empty(0, dtype=torch.int64) if given is None else given.cpu()
-    if count <= LARGE_SHARE * n and n <= ALL_PAIRS_LIMIT:
+    if coverage is not None:
+        picks = facility_location_of_features(
+            points, count, generator=generator, memory=memory, coverage=coverage, given=given
+        )
+        reason = "facility-location: a coverage is to be reached"
+    elif count <= LARGE_SHARE * n and n <= ALL_PAIRS_LIMIT:
         picks = facility_location_of_features(points, count, generator=generator, memory=memory, given=given)
         reason = "facility-location: it covers all features, and going over all pairs is affordable"
     elif count <= LARGE_SHARE * n and n * count <= CLUSTERING_LIMIT and len(settled) == 0:

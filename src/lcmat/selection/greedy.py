@@ -14,8 +14,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from lcmat.runtime import one_thread
-from lcmat.selection.distances import Cached, Distances, Rows
+from lcmat.selection.distances import Cached, Distances
 from lcmat.selection.lazy import Purse, pick_lazily
 from lcmat.selection.ties import Ties
 from lcmat.types import Picks
@@ -105,33 +104,6 @@ def cluster_sizes(distances: Distances, order: Tensor) -> Tensor:
         nearest = torch.where(closer, values.double(), nearest)
         owner = torch.where(closer, positions + start, owner)
     return torch.bincount(owner, minlength=len(order)).double()
-
-
-def farthest_first(rows: Rows, count: int, *, first: int, ties: Ties, given: Tensor | None = None) -> Picks:
-    """Pick again and again the sample farthest from all picks (Gonzalez, 1985): a cover within twice the best radius.
-
-    Only the running minimum is kept. A pick's gain is its distance to the earlier picks; the first one's is the
-    radius it leaves. Samples that are given come first, in their order, and `first` is then without effect.
-    """
-    start = [first] if given is None else given.tolist()
-    order = torch.empty(count, dtype=torch.int64, device=rows.device)
-    gains = torch.empty(count, dtype=torch.float64, device=rows.device)
-    pick = order.new_tensor(start[:1])
-    nearest: Tensor | None = None
-    with one_thread():
-        for t in range(count):
-            row = rows.of(pick)[0]
-            if nearest is None:
-                nearest = row
-                gains[0] = row.max()
-            else:
-                gains[t] = nearest[pick[0]]
-                torch.minimum(nearest, row, out=nearest)
-            order[t] = pick[0]
-            # A picked sample lies at distance 0 and so do its duplicates: below them all, it is never picked again.
-            nearest.index_fill_(0, pick, -1.0)
-            pick = order.new_tensor(start[t + 1 : t + 2]) if t + 1 < len(start) else ties.best(nearest)
-    return Picks(order, gains)
 
 
 def _coverage(totals: Tensor) -> Tensor:

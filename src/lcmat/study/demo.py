@@ -10,7 +10,7 @@ from lcmat.study.pipeline import Machine, Progress, read
 from lcmat.study.settings import Settings
 from lcmat.study.store import Run
 
-METHODS = ("lcmat-s", "craig", "uniform")
+METHODS = ("auto", "lcmat-s", "craig", "uniform")
 NET = "convnet:width=32"
 FRACTIONS = (0.02, 0.1)
 PROXY_EPOCHS = 10

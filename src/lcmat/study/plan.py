@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from lcmat import networks, runtime, seeding
 from lcmat.selection import SELECTORS, select
 from lcmat.selection.registry import facts_of
+from lcmat.study.settings import own_points
 from lcmat.training import precision as number_formats
 from lcmat.training import predict, train
 from lcmat.types import Data, Record, Signals, Splits
@@ -125,7 +126,7 @@ def make_plan(splits: Splits, request: Request, device: str | None = None) -> Pl
     passes = 1 + (request.epochs if "record" in facts.needs else 0)
     return Plan(
         proxy=proxy.training(len(data), request.epochs) + (passes - 1) * proxy.read * len(data) if looks else 0.0,
-        extract=proxy.read * len(data),
+        extract=proxy.read * len(data) * max(1, len(own_points(request.method, request.epochs))),
         select=selection_seconds(request, data, place),
         trainings=trainings,
         seeds=request.seeds,

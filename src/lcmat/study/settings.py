@@ -17,6 +17,8 @@ from lcmat.selection.registry import facts_of
 from lcmat.types import Data, ImageData, Record, Signals
 
 BUDGETS = ("fraction", "count", "coverage")
+DEFAULT_METHOD = "auto"
+PATH = (0.1, 0.2, 0.4, 0.7, 1.0)  # of a proxy's training: where 'auto' looks at it
 
 
 @dataclass(frozen=True)
@@ -33,13 +35,14 @@ class Settings:
         balance: of the classes.
         net: the proxy network; empty until the data is known.
         epochs: of the proxy.
-        points: epochs of the proxy whose Signals are used; empty for the last one alone.
+        points: epochs of the proxy whose Signals are used; empty for the last one alone, or for five along the path
+            where the method is 'auto'.
         seed: of proxy and selection.
     """
 
     source: str
     reading: Mapping[str, Any] = field(default_factory=dict)
-    method: str = "lcmat-s"
+    method: str = DEFAULT_METHOD
     options: Mapping[str, Any] = field(default_factory=dict)
     budget: str = "fraction"
     amounts: tuple[float, ...] = (0.01,)
@@ -56,7 +59,7 @@ class Settings:
             "source": absolute(self.source),
             "options": {**defaults, **entry.check_options(self.options)},
             "amounts": tuple(sorted(set(self.amounts))),
-            "points": tuple(sorted(set(self.points))),
+            "points": tuple(sorted(set(self.points or own_points(self.method, self.epochs)))),
         }
         for name, value in resolved.items():
             object.__setattr__(self, name, value)
@@ -120,6 +123,17 @@ class Settings:
     def proxy_key(self) -> Hashable:
         """Equal for settings that look at the same proxy of a seed."""
         return (self.needs_proxy, self.needs_record, self.net, self.epochs, self.points)
+
+
+def own_points(method: str, epochs: int) -> tuple[int, ...]:
+    """The epochs of a proxy that a method looks at when none are named; empty for the last one alone.
+
+    Example:
+        >>> own_points("auto", 10), own_points("auto", 3), own_points("craig", 10)
+        ((1, 2, 4, 7, 10), (1, 2, 3), ())
+    """
+    shares = PATH if method == "auto" else ()
+    return tuple(sorted({max(1, round(share * epochs)) for share in shares}))
 
 
 def default_net(data: Data) -> str:
