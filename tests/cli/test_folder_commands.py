@@ -151,6 +151,18 @@ def test_a_folder_keeps_classes_apart_whatever_they_are_called(lcmat: Lcmat, tmp
     assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == ["Train", "_", "_-3", "train-2"]
 
 
+def test_pictures_of_an_archive_are_named_by_its_rows(lcmat: Lcmat, tmp_path: Path) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (24, 8, 8), dtype=np.uint8)
+    np.savez(tmp_path / "signs.npz", x=pixels, y=np.arange(24) % 3)
+    assert lcmat("select", tmp_path / "signs.npz", "--method", "uniform", "--out", tmp_path / "run").status == 0
+    assert lcmat("export", tmp_path / "run", "--to", "folder", "--out", tmp_path / "kept").status == 0
+    [kept] = library.load_subset(tmp_path / "run" / "subsets" / "0.01")
+    [row] = library.load(tmp_path / "signs.npz").source_rows([kept])
+    [picture] = (tmp_path / "kept").rglob("*.png")
+    assert picture.name == f"signs.npz-x-row-{row}.png"
+    assert np.array_equal(np.asarray(Image.open(picture)), pixels[row])
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

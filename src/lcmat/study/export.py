@@ -151,7 +151,7 @@ def _write_pictures(rows: Sequence[int], kept: Data, target: Path) -> None:
         for index, image, label, name in zip(rows, kept.images, kept.labels.tolist(), names, strict=True):
             folder = building / folders[label]
             folder.mkdir(exist_ok=True)
-            path = folder / f"{_plain(Path(name).stem) if name else index}.png"
+            path = folder / f"{_stem(name) if name else index}.png"
             while path.exists():
                 path = path.with_stem(f"{path.stem}-{index}")
             with files.naming(target):
@@ -177,6 +177,17 @@ def _folder_names(class_names: Sequence[str]) -> list[str]:
             name = f"{name}-{index}"
         found[name.lower()] = name
     return list(found.values())
+
+
+def _stem(name: str) -> str:
+    """The name of a picture's file, without its ending: that of the file it came from, or its row in one.
+
+    Example:
+        >>> _stem("train/cat/cat 7.jpg"), _stem("signs.npz:x:row 29")
+        ('cat-7', 'signs.npz-x-row-29')
+    """
+    path = Path(name)
+    return _plain(path.name if re.search(r":row \d+$", name) else path.stem)
 
 
 def _plain(name: str) -> str:
