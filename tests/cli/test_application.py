@@ -4,6 +4,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+import typer
 
 import lcmat as library
 from cli.commands import Lcmat
@@ -44,6 +45,13 @@ def test_every_command_has_help(lcmat: Lcmat, command: str) -> None:
     outcome = lcmat(*command.split(), "--help")
     assert outcome.status == 0
     assert "Usage: lcmat" in outcome.out
+
+
+def test_no_help_has_square_brackets_which_would_be_taken_for_markup() -> None:
+    command = typer.main.get_command(application.app)
+    for name, one in command.commands.items():  # type: ignore[attr-defined]
+        for parameter in one.params:
+            assert "[" not in (parameter.help or ""), f"{name}: {parameter.help}"
 
 
 def test_list_names_methods_networks_and_sources(lcmat: Lcmat) -> None:

@@ -24,7 +24,7 @@ _MINUTES = "Begin no further cell after so many, 0 for the page alone; the same 
 
 def study(
     file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The study, as docs/studies.md describes it.")],
-    quick: Annotated[bool, typer.Option("--quick", help="Its small form, which stands under [quick].")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Its small form, from the table quick of the file.")] = False,
     data: Annotated[
         list[str] | None, typer.Option(metavar="NAME=SOURCE", help="Load this in place of a data set; repeatable.")
     ] = None,
