@@ -54,7 +54,7 @@ def test_every_method_runs_from_one_command(lcmat: Lcmat, images: Path, tmp_path
 
 def test_a_refused_run_leaves_its_folder_to_a_corrected_command(lcmat: Lcmat, images: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    for wrong in (("--factor", "7"), ("--start", "real", "--per-class", "500"), ("--steps", "0"), ("--quick", "-1")):
+    for wrong in (("--factor", "7"), ("--start", "real", "--per-class", "500"), ("--quick", "-1")):
         refused = lcmat("condense", images, "--method", "dm", *SMALL, *wrong, "--out", run)
         assert refused.status == 1, refused.err
         assert not run.exists()
@@ -85,6 +85,7 @@ def test_shards_join(lcmat: Lcmat, images: Path, tmp_path: Path) -> None:
         (("--set", "rhoo=1"), 2, "unknown option of lcmat-c 'rhoo'"),
         (("--set", "rho"), 2, "--set takes NAME=VALUE"),
         (("--per-class", "0"), 2, "per_class of at least 1"),
+        (("--steps", "0"), 2, "--steps takes a number of at least 1, got 0"),
         (("--classes", "a-b"), 2, "--classes takes numbers and ranges"),
         (("--device", "cuda:99"), 2, "cuda:99"),
         (("--method", "random", "--per-class", "500"), 1, "at least 500 samples of class"),
@@ -97,6 +98,20 @@ def test_wrong_use(
     outcome = lcmat("condense", images, "--out", tmp_path / "run", *arguments)
     assert outcome.status == status
     assert message in outcome.err
+
+
+def test_evaluate_refuses_what_condensed_samples_do_not_have(
+    lcmat: Lcmat, images: Path, image_run: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    assert lcmat("condense", images, "--method", "dm", *SMALL, "--out", run).status == 0
+    mixed = lcmat("evaluate", run, image_run)
+    assert mixed.status == 2
+    assert f"{run} holds condensed samples, {image_run} does not" in mixed.err
+    weighted = lcmat("evaluate", run, "--weighted", "dm")
+    assert weighted.status == 2
+    assert "condensed samples have no weights" in weighted.err
+    assert not (run / "report.html").exists()
 
 
 def test_condensers_are_listed(lcmat: Lcmat) -> None:

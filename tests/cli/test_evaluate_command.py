@@ -46,6 +46,15 @@ def test_the_oracle_and_time_to_an_accuracy_have_columns_of_their_own(
     assert lcmat(*arguments, "--reach", 90).status == 2
 
 
+def test_a_subset_of_one_class_is_refused_before_anything_is_trained(lcmat: Lcmat, table: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert lcmat("select", table, "--method", "herding", "--epochs", 1, "--count", "1,6", "--out", run).status == 0
+    outcome = lcmat("evaluate", run, "--seeds", 2, "--epochs", 1)
+    assert outcome.status == 1
+    assert f"{run / 'subsets' / 'count-1'} holds samples of one class only (1)" in outcome.err
+    assert not (run / "repeats").exists()
+
+
 def test_steps_can_be_held_equal_and_augmentation_left_out(lcmat: Lcmat, image_run: Path, tmp_path: Path) -> None:
     arguments = ("evaluate", image_run, "--seeds", 1, "--same-subset", "--out", tmp_path / "out")
     outcome = lcmat(*arguments, "--steps", 4, "--no-augment", "--json")

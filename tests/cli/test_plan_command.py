@@ -28,6 +28,14 @@ def test_json_holds_the_parts_and_their_total(lcmat: Lcmat, table: Path) -> None
     assert found["total"] == pytest.approx(2 * sum(parts))
 
 
+def test_data_are_read_as_select_reads_them(lcmat: Lcmat, tmp_path: Path) -> None:
+    rows = "".join(f"{i},{i * i},{'xy'[i % 2]}\n" for i in range(40))
+    (tmp_path / "points.csv").write_text(f"a,b,kind\n{rows}", encoding="utf-8")
+    outcome = lcmat("plan", tmp_path / "points.csv", "--label", "kind", "--test-fraction", "0.5", "--seeds", "0")
+    assert outcome.status == 0, outcome.err
+    assert "points.csv: 20 train, 20 test, 2 features" in outcome.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -70,6 +70,9 @@ def condense(
             classes=parsing.indices("--classes", classes),
             seed=seed,
         )
+        for name, value in (("--steps", steps), ("--watch-every", watch_every)):
+            if value < 1:
+                raise ValueError(f"{name} takes a number of at least 1, got {value}")
         runtime.pick_device(device)
     splits = read_data(request)
     say(splits.summary())

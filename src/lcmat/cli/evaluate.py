@@ -58,7 +58,15 @@ def evaluate(
 
     if epochs is not None and steps is not None:
         raise parsing.WrongUseError(f"give --epochs or --steps, got both ({epochs} and {steps})")
-    if all(holds_condensed(run) for run in runs):
+    condensed = [run for run in runs if holds_condensed(run)]
+    if condensed and len(condensed) < len(runs):
+        selected = next(run for run in runs if run not in condensed)
+        raise parsing.WrongUseError(
+            f"{condensed[0]} holds condensed samples, {selected} does not; evaluate the two kinds one by one"
+        )
+    if condensed and weighted:
+        raise parsing.WrongUseError("--weighted is for runs of select: condensed samples have no weights")
+    if condensed:
         with Progress() as progress:
             report, page = evaluate_condensed(
                 runs,

@@ -7,6 +7,7 @@ import typer
 
 from lcmat.cli import parsing
 from lcmat.cli.progress import say
+from lcmat.cli.reading import Flip, Image, Label, Resize, TestFraction
 
 
 def plan(
@@ -22,7 +23,11 @@ def plan(
     train_epochs: Annotated[int, typer.Option(help="Epochs of each of these trainings.")] = 200,
     seeds: Annotated[int, typer.Option(help="Independent runs; 0 for the selection alone.")] = 6,
     full: Annotated[bool, typer.Option("--full", help="Train on everything as well.")] = False,
-    resize: Annotated[int | None, typer.Option(help="Make all images square, of this side in pixels.")] = None,
+    resize: Resize = None,
+    label: Label = None,
+    image: Image = None,
+    test_fraction: TestFraction = None,
+    flip: Flip = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1; a GPU if there is one.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as one JSON object.")] = False,
 ) -> None:
@@ -36,6 +41,7 @@ def plan(
     from lcmat.study.plan import Request, make_plan
     from lcmat.study.settings import default_net
 
+    reading = parsing.reading(resize=resize, label=label, image=image, test_fraction=test_fraction, flip=flip)
     with parsing.as_wrong_use():
         Machine(device)
         options = parsing.method_options(method, set_ or [])
@@ -46,7 +52,7 @@ def plan(
             raise ValueError("expected at least 1 epoch and no negative number of seeds")
         for name in (*([net] if net else []), *parsing.names(nets)):
             parse_net(name)
-    splits = load(data, resize=resize, quiet=True)
+    splits = load(data, quiet=True, **reading)
     say(splits.summary())
     proxy = net or default_net(splits.train)
     request = Request(

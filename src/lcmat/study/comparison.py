@@ -79,7 +79,8 @@ def check_protocol(runs: Sequence[Run], protocol: Protocol, folder: Path, splits
     """Refuse what would fail only after the proxies are trained.
 
     Raises:
-        ValueError: for networks that do not suit the data, weights of a method that is not compared, or no folder.
+        ValueError: for networks that do not suit the data, weights of a method that is not compared, a subset of one
+            class, or no folder.
     """
     for net in protocol.nets:
         build(net, splits.train)
@@ -87,6 +88,13 @@ def check_protocol(runs: Sequence[Run], protocol: Protocol, folder: Path, splits
     for name in protocol.weighted:
         if name not in names:
             raise ValueError(f"weights are asked for of {name!r}, which is not among: {', '.join(names)}")
+    for run in runs:
+        for place, subset in zip(run.subset_folders(), run.subsets(), strict=False):  # of a run begun there are none
+            if len(set(splits.train.labels[subset.indices].tolist())) == 1:
+                raise ValueError(
+                    f"{place} holds samples of one class only ({len(subset)}), on which nothing can be trained; "
+                    "select again with a larger budget"
+                )
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"expected a folder for the records and the page, but {folder} is a file")
 
