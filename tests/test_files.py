@@ -46,6 +46,14 @@ def test_full_disk_leaves_the_old_file_whole_and_no_rubbish(tmp_path: Path, monk
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
 
 
+def test_a_folder_in_the_place_of_the_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "page.html").mkdir()
+    with pytest.raises(IsADirectoryError) as caught:
+        files.write_text(tmp_path / "page.html", "new")
+    assert caught.value.filename == str(tmp_path / "page.html")
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+
+
 def test_json_round_trip_and_refusal_of_nan(tmp_path: Path) -> None:
     path = files.write_json(tmp_path / "a.json", {"β": [1, 2.5, None]})
     assert files.read_json(path) == {"β": [1, 2.5, None]}

@@ -4,6 +4,7 @@ An artifact is a folder with `NAME.json`, which is written last and names its te
 crash between the two leaves the old artifact whole. Tensors are safetensors; nothing here reads a pickle.
 """
 
+import errno
 import hashlib
 import json
 import os
@@ -36,9 +37,11 @@ def replacing(path: str | Path) -> Iterator[Path]:
     """A temporary file in the same folder, renamed over `path` when the block ends well and removed when it does not.
 
     Raises:
-        OSError: when the folder cannot be written; the old file is then untouched.
+        OSError: when the folder cannot be written, or the path is one; the old file is then untouched.
     """
     path = Path(path)
+    if path.is_dir():  # the renaming would fail too, and name the temporary file
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     os.close(handle)
