@@ -19,7 +19,20 @@ def save_npz(path: Path, **arrays: Any) -> Path:
 
 
 def test_every_kind_of_source_has_a_line() -> None:
-    kinds = ["digits", "npz", "cifar", "idx", "folder", "parquet", "csv", "datasets", "torch", "hub"]
+    kinds = [
+        "digits",
+        "wine",
+        "breast-cancer",
+        "npz",
+        "cifar",
+        "idx",
+        "folder",
+        "parquet",
+        "csv",
+        "datasets",
+        "torch",
+        "hub",
+    ]
     assert list(sources()) == kinds
     assert all(line and "\n" not in line for line in sources().values())
 
@@ -155,6 +168,17 @@ def test_digits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert splits.train.class_names == tuple("0123456789")
     assert splits.train.flip is False
     assert splits.train.names[0].startswith("digits:row ")
+
+
+@pytest.mark.parametrize(("name", "rows", "features", "classes"), [("wine", 178, 13, 3), ("breast-cancer", 569, 30, 2)])
+def test_embedded_tables(name: str, rows: int, features: int, classes: int) -> None:
+    splits = load(name)
+    assert isinstance(splits.train, FeatureData)
+    assert len(splits.train) + len(splits.test) == rows
+    assert splits.train.features.shape[1] == features
+    assert len(splits.train.class_names) == classes
+    assert splits.train.names[0].startswith(f"{name}:row ")
+    assert splits.name == name
 
 
 def test_digits_without_scikit_learn_say_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

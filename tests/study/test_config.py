@@ -142,7 +142,7 @@ fractions = 0.1
         "13: training.steps: expected epochs or steps, got both",
         "14: training.weighted: expected methods of the grid, got craig",
         "15: grid: expected fractions or per_class, got 2 of them",
-        "16: grid.data: expected a name under [data], a path, or digits, got 'digitz'",
+        "16: grid.data: expected a name under [data], a path, digits, wine or breast-cancer, got 'digitz'",
         "20: grid.methods: ",
         "25: grid.methods: a condenser takes its budget as per_class",
     ):

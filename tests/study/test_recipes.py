@@ -25,6 +25,7 @@ PAPERS = sorted({study.paper for study in STUDIES if study.paper})
 def test_every_table_and_figure_of_the_paper_has_its_study() -> None:
     assert set(recipes()) == {
         "selection-resnet18",
+        "tables",
         "selection-other-networks",
         "cross-architecture-selection",
         "cross-architecture-tiny-imagenet",

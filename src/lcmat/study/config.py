@@ -274,7 +274,7 @@ def _data(sources: Mapping[str, Source]) -> Callable[[Any], str]:
     def check(value: Any) -> str:
         known = value in sources or any(entry.facts.detect(value) for entry in SOURCES if entry.name == value)
         if not known and not Path(values.text(value)).exists():
-            raise ValueError(f"expected a name under [data], a path, or digits, got {value!r}")
+            raise ValueError(f"expected a name under [data], a path, digits, wine or breast-cancer, got {value!r}")
         return str(value)
 
     return check
