@@ -1,4 +1,5 @@
 import math
+import time
 
 import pytest
 import torch
@@ -73,3 +74,18 @@ def test_a_large_class_is_scaled_by_the_growth_that_was_seen(monkeypatch: pytest
 
 def test_totals_of_no_seed_are_those_of_one_selection() -> None:
     assert Plan(1.0, 2.0, 3.0, 100.0, 0, 0, ()).total == 6.0
+
+
+def test_what_the_first_training_of_a_process_starts_is_not_taken_off_its_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started: list[int] = []
+
+    def train(_net: str, _rows: object, *, steps: int, **_: object) -> None:
+        time.sleep(0.001 * steps if started else 0.1)
+        started.append(steps)
+
+    monkeypatch.setattr(planning, "train", train)
+    monkeypatch.setattr(planning, "SAMPLE_SECONDS", 0.005)
+    monkeypatch.setattr(planning, "MOST_STEPS", 16)
+    assert planning._step_seconds("mlp", vectors(20), 10, torch.device("cpu")) > 0.0005

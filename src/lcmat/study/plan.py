@@ -203,6 +203,7 @@ def _step_seconds(net: str, data: Data, size: int, device: torch.device) -> floa
         return _timed(lambda: train(net, rows, steps=steps, batch_size=size, device=device))
 
     few, many = 2, 4
+    run(few)  # the first training of a process starts much that no later one does, and the difference would hide it
     short = run(few)
     while True:
         seconds = run(many) - short
