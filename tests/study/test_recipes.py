@@ -26,6 +26,7 @@ def test_every_table_and_figure_of_the_paper_has_its_study() -> None:
     assert set(recipes()) == {
         "selection-resnet18",
         "tables",
+        "ingredients",
         "selection-other-networks",
         "cross-architecture-selection",
         "cross-architecture-tiny-imagenet",
