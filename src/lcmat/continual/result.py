@@ -25,7 +25,8 @@ from lcmat.report import (
     command_section,
     render,
 )
-from lcmat.report.wording import in_words, listed, points, score, seconds, span
+from lcmat.report.plain import with_protocol
+from lcmat.report.wording import in_points, in_words, listed, points, score, seconds, span
 
 _COLUMNS = ("filled by", "n", "last accuracy", "sd", "95 % interval", "average", "forgetting", "memory", "seconds")
 _BASELINES = {"selection": "uniform", "condensation": "random"}
@@ -103,7 +104,7 @@ class Study:
             own = [(row, pairs) for row, pairs in found if row.kind == kind]
             for verdict in dict.fromkeys(pairs.verdict for _, pairs in own):
                 names = [
-                    row.name + (f" ({_difference(pairs.difference)})" if len(found) <= _SPELLED_OUT else "")
+                    row.name + (f" ({in_points(pairs.difference)})" if len(found) <= _SPELLED_OUT else "")
                     for row, pairs in own
                     if pairs.verdict == verdict
                 ]
@@ -117,14 +118,7 @@ class Study:
 
     def table(self) -> str:
         """The rows and the protocol as plain text."""
-        lines = [_COLUMNS, *(row.texts() for row in self.rows)]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        drawn = [
-            "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines
-        ]
-        settings = [f"{name}: {in_words(value)}" for name, value in self.protocol.items()]
-        notes = [f"note: {note}" for note in self.notes]
-        return "\n".join([drawn[0], "-" * max(map(len, drawn)), *drawn[1:], "", *settings, *notes])
+        return with_protocol([_COLUMNS, *(row.texts() for row in self.rows)], self.protocol, self.notes)
 
     def as_dict(self) -> dict[str, Any]:
         """Rows, records, protocol and notes as JSON has them."""
@@ -201,11 +195,6 @@ def _end(title: str, rows: Sequence[Row]) -> Forest:
         bars.append(Bar(row.name, f"n = {found.n}", point.y, point.low, point.high, text))
     summary = "; ".join(f"{bar.name}: {bar.text}" for bar in bars)
     return Forest(f"{title}, after the last step", summary, "test accuracy in %, with 95 % t-intervals", tuple(bars))
-
-
-def _difference(difference: Estimate) -> str:
-    interval = f", interval {span(points(difference.low), points(difference.high))}" if difference.n > 1 else ""
-    return f"{points(difference.mean)} points{interval}, n = {difference.n}"
 
 
 def _point(x: float, y: Estimate, *, interval: bool) -> Point:

@@ -27,7 +27,8 @@ from lcmat.report import (
     render,
 )
 from lcmat.report.colours import line_colours
-from lcmat.report.wording import in_words, listed, percent, points, score, seconds, span
+from lcmat.report.plain import with_protocol
+from lcmat.report.wording import hundredfold, in_points, in_words, listed, percent, points, score, seconds, span
 
 _COLUMNS = ("arm", "per epoch", "n", "accuracy", "sd", "95 % interval", "seconds", "choosing")
 _REFERENCE = "random"
@@ -112,7 +113,7 @@ class Study:
         parts = []
         for verdict in dict.fromkeys(pairs.verdict for _, pairs in found):
             sizes = [
-                percent(row.visited) + (f" ({_difference(pairs.difference)})" if spelled_out else "")
+                percent(row.visited) + (f" ({in_points(pairs.difference)})" if spelled_out else "")
                 for row, pairs in found
                 if pairs.verdict == verdict
             ]
@@ -139,14 +140,7 @@ class Study:
 
     def table(self) -> str:
         """The rows and the protocol as plain text."""
-        lines = [_COLUMNS, *(row.texts() for row in self.rows)]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        drawn = [
-            "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines
-        ]
-        settings = [f"{name}: {in_words(value)}" for name, value in self.protocol.items()]
-        notes = [f"note: {note}" for note in self.notes]
-        return "\n".join([drawn[0], "-" * max(map(len, drawn)), *drawn[1:], "", *settings, *notes])
+        return with_protocol([_COLUMNS, *(row.texts() for row in self.rows)], self.protocol, self.notes)
 
     def as_dict(self) -> dict[str, Any]:
         """Rows, records, protocol and notes as JSON has them."""
@@ -184,11 +178,6 @@ class Study:
         return Page(f"Choosing while training: {self.name}", lead, sections)
 
 
-def _difference(difference: Estimate) -> str:
-    interval = f", interval {span(points(difference.low), points(difference.high))}" if difference.n > 1 else ""
-    return f"{points(difference.mean)} points{interval}, n = {difference.n}"
-
-
 def _families(rows: Sequence[Row]) -> dict[str, list[Row]]:
     """The arms of each selector, with the baselines beside them: more in one figure could not be told apart."""
     others = [row for row in rows if row.baseline]
@@ -210,8 +199,8 @@ def _shares(rows: Sequence[Row]) -> list[Block]:
                     Point(
                         100 * row.visited,
                         100 * row.accuracy.mean,
-                        _percent(row.accuracy.low),
-                        _percent(row.accuracy.high),
+                        hundredfold(row.accuracy.low),
+                        hundredfold(row.accuracy.high),
                     )
                     for row in shown
                     if row.name == name
@@ -221,7 +210,7 @@ def _shares(rows: Sequence[Row]) -> list[Block]:
             for name in dict.fromkeys(row.name for row in shown)
         )
         full = next((row.accuracy for row in rows if row.name == "full"), None)
-        level = None if full is None else Point(100, 100 * full.mean, _percent(full.low), _percent(full.high))
+        level = None if full is None else Point(100, 100 * full.mean, hundredfold(full.low), hundredfold(full.high))
         summary = "; ".join(f"{row.name} at {percent(row.visited)}: {score(row.accuracy.mean)} %" for row in shown)
         title = f"Accuracy, {method}" if method else "Accuracy"
         y_label = "test accuracy in %, with 95 % t-intervals"
@@ -253,10 +242,6 @@ def _times(rows: Sequence[Row]) -> list[Block]:
             x_label, y_label = "seconds of choosing and training", "test accuracy in %, mean over the seeds"
             charts.append(Lines(title, summary, x_label, y_label, traces, log_x=True))
     return charts
-
-
-def _percent(share: float | None) -> float | None:
-    return None if share is None else 100 * share
 
 
 def make_rows(arms: Sequence[Arm], records: Sequence[dict[str, Any]]) -> tuple[Row, ...]:

@@ -29,7 +29,7 @@ from lcmat.report import (
     Text,
     command_section,
 )
-from lcmat.report.wording import in_words, listed, percent, points, score, seconds, span
+from lcmat.report.wording import hundredfold, in_words, listed, percent, points, score, seconds, span
 from lcmat.types import SyntheticSet
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _accuracy_chart(rows: list[Row], suffix: str) -> Block:
     chosen = [row for row in rows if row.name != FULL]
     if len({row.size for row in chosen}) == 1:
         bars = tuple(
-            Bar(row.name, percent(row.fraction), 100 * row.mean, _hundredfold(row.low), _hundredfold(row.high),
+            Bar(row.name, percent(row.fraction), 100 * row.mean, hundredfold(row.low), hundredfold(row.high),
                 f"{score(row.mean)} ({span(score(row.low), score(row.high))})" if row.n > 1 else score(row.mean))
             for row in rows
         )  # fmt: skip
@@ -130,7 +130,7 @@ def _difference_chart(rows: list[Row], suffix: str) -> Forest:
     for row in rows:
         interval = span(points(row.difference_low), points(row.difference_high))
         text = points(row.difference) + (f" ({interval})" if row.n > 1 else "")
-        low, high = _hundredfold(row.difference_low), _hundredfold(row.difference_high)
+        low, high = hundredfold(row.difference_low), hundredfold(row.difference_high)
         bars.append(Bar(row.name, percent(row.fraction), 100 * (row.difference or 0.0), low, high, text))
     summary = "; ".join(f"{bar.name} at {bar.detail}: {bar.text}" for bar in bars)
     label = "points above or below uniform, with 95 % t-intervals"
@@ -138,11 +138,7 @@ def _difference_chart(rows: list[Row], suffix: str) -> Forest:
 
 
 def _point(row: Row) -> Point:
-    return Point(100 * row.fraction, 100 * row.mean, _hundredfold(row.low), _hundredfold(row.high))
-
-
-def _hundredfold(share: float | None) -> float | None:
-    return None if share is None else 100 * share
+    return Point(100 * row.fraction, 100 * row.mean, hundredfold(row.low), hundredfold(row.high))
 
 
 def _row_in_words(row: Row) -> str:

@@ -12,6 +12,7 @@ from lcmat.evaluation.page import describe
 from lcmat.evaluation.plan import FULL, Entry
 from lcmat.evaluation.rows import Row, is_numeric, texts
 from lcmat.report import render
+from lcmat.report.plain import with_protocol
 from lcmat.report.wording import in_words, listed, percent, points, score, span
 from lcmat.types import Splits
 
@@ -62,19 +63,9 @@ class Report:
         """The rows and the protocol as plain text."""
         cells = texts(self.rows)
         lines = [list(cells[0]), *(list(line.values()) for line in cells)]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        numeric = [is_numeric(name) for name in cells[0]]
-        drawn = [
-            "  ".join(
-                text.rjust(width) if flush else text.ljust(width)
-                for text, width, flush in zip(line, widths, numeric, strict=True)
-            ).rstrip()
-            for line in lines
-        ]
+        numeric = {place for place, name in enumerate(cells[0]) if is_numeric(name)}
         title = f"{self.data.name}, {in_words(self.protocol['networks'])}: test accuracy in % after the last epoch"
-        settings = [f"{name}: {in_words(value)}" for name, value in self.protocol.items()]
-        notes = [f"note: {note}" for note in self.notes]
-        return "\n".join([title, "", drawn[0], "-" * max(map(len, drawn)), *drawn[1:], "", *settings, *notes])
+        return with_protocol(lines, self.protocol, self.notes, title=title, numeric=numeric)
 
     def as_dict(self) -> dict[str, Any]:
         """Rows, records, protocol and notes as JSON has them."""

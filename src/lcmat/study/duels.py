@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from lcmat.report import Block, Curves, HeatMap, Point, Series
-from lcmat.report.wording import percent, points
+from lcmat.report.wording import hundredfold, percent, points
 from lcmat.study.design import Study
 from lcmat.study.outcome import Group
 
@@ -113,7 +113,7 @@ def sensitivity_curves(study: Study, groups: Sequence[Group]) -> tuple[Block, ..
             own = {row.name: row for row in rows if (row.net, row.size) == (net, size)}
             for (name, option), values in options.items():
                 places = tuple(
-                    Point(value, 100 * own[text].mean, _hundred(own[text].low), _hundred(own[text].high))
+                    Point(value, 100 * own[text].mean, hundredfold(own[text].low), hundredfold(own[text].high))
                     for text, value in values.items()
                     if text in own
                 )
@@ -122,7 +122,7 @@ def sensitivity_curves(study: Study, groups: Sequence[Group]) -> tuple[Block, ..
                 base = own.get("uniform")
                 level = None
                 if base is not None:
-                    level = Point(0.0, 100 * base.mean, _hundred(base.low), _hundred(base.high))
+                    level = Point(0.0, 100 * base.mean, hundredfold(base.low), hundredfold(base.high))
                 title = f"{name} with {option}: {group.label}, {net}, {kept(group.amounts[size])} kept"
                 summary = "; ".join(f"{option} {point.x:g}: {point.y:.1f} %" for point in places)
                 label = "test accuracy in %, with 95 % t-intervals"
@@ -153,7 +153,3 @@ def kept(amount: float, *, full: bool = False) -> str:
     if full:
         return "all"
     return percent(amount) if amount < 1 else f"{amount:g} of each class"
-
-
-def _hundred(share: float | None) -> float | None:
-    return None if share is None else 100 * share

@@ -6,6 +6,7 @@ from lcmat.evaluation.gallery import PAGE_BYTES, picture_blocks
 from lcmat.evaluation.page import class_accuracies, protocol_facts, result_blocks, version_facts
 from lcmat.evaluation.plan import FULL
 from lcmat.report import Block, Bullets, Facts, Page, Section, Stack, Stacks, Table, Text, command_section
+from lcmat.report.plain import aligned
 from lcmat.report.wording import percent, points, seconds, span
 from lcmat.study.duels import heat_maps, kept, sensitivity_curves, winners
 from lcmat.study.outcome import Group, Outcome, Time
@@ -69,19 +70,12 @@ def beside_lines(beside: Sequence[Beside]) -> list[tuple[str, ...]]:
 def as_text(outcome: Outcome) -> str:
     """The results for a terminal: beside the paper's where there are any."""
     if outcome.beside:
-        return _columns([BESIDE_COLUMNS, *beside_lines(outcome.beside)])
+        return "\n".join(aligned([BESIDE_COLUMNS, *beside_lines(outcome.beside)]))
     if outcome.times:
         table = time_table(outcome.times)
-        return _columns([table.columns, *table.rows])
+        return "\n".join(aligned([table.columns, *table.rows]))
     found = [f"{group.label}\n{group.report.table()}" for group in outcome.groups if group.report]
     return "\n\n".join(found) or "Nothing was trained; the page shows what was chosen."
-
-
-def _columns(lines: Sequence[Sequence[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines
-    )
 
 
 def _beside_table(beside: Sequence[Beside]) -> Table:
