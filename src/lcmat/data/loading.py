@@ -123,7 +123,11 @@ def _detect(place: Any) -> Entry[Reader, SourceFacts]:
             return entry
     kinds = "; ".join(f"{entry.name}: {entry.summary}" for entry in SOURCES)
     if isinstance(place, str | os.PathLike) and not Path(place).exists():
-        raise ValueError(f"there is no file or folder {str(place)!r}, nor a data set of that name. Known: {kinds}")
+        names = ", ".join(entry.name for entry in SOURCES)
+        raise ValueError(
+            f"there is no file or folder {str(place)!r}, nor a data set of that name; `lcmat list` describes the kinds "
+            f"that there are: {names}"
+        )
     found = f"the file {place}" if isinstance(place, Path) else type(place).__name__
     if isinstance(place, Path) and place.is_dir():
         found = f"the folder {place} with {', '.join(sorted(path.name for path in place.iterdir())[:5]) or 'nothing'}"
