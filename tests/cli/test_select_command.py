@@ -163,6 +163,7 @@ def test_uniform_trains_no_proxy(lcmat: Lcmat, table: Path, tmp_path: Path) -> N
         (["--epochs", "0"], "expected at least 1 epoch for the proxy, got 0"),
         (["--points", "1,11"], "expected points from 1 to 10"),
         (["--points", "1,2", "--method", "herding"], "herding works with one point"),
+        (["--points", "5", "--method", "uniform"], "uniform looks at no proxy, so that it has no points"),
         (["--memory", "much"], "expected an amount of memory such as '4GB'"),
         (["--device", "tpu"], "expected a device such as 'cpu'"),
         (["--seed", "x"], "--seed"),

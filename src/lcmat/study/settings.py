@@ -75,6 +75,8 @@ class Settings:
             raise ValueError(f"expected at least 1 epoch for the proxy, got {self.epochs}")
         if self.points and not 1 <= self.points[0] <= self.points[-1] <= self.epochs:
             raise ValueError(f"expected points from 1 to {self.epochs}, the epochs of the proxy, got {self.points}")
+        if self.points and not self.needs_proxy:
+            raise ValueError(f"{self.method} looks at no proxy, so that it has no points; leave them out")
         if len(self.points) > 1 and not facts_of(self.method, self.options).several_points:
             raise ValueError(f"{self.method} works with one point of the proxy's path, got {self.points}")
 
