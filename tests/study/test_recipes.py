@@ -27,6 +27,7 @@ def test_every_table_and_figure_of_the_paper_has_its_study() -> None:
         "selection-resnet18",
         "tables",
         "ingredients",
+        "condensation-digits",
         "selection-other-networks",
         "cross-architecture-selection",
         "cross-architecture-tiny-imagenet",
