@@ -1,3 +1,4 @@
+import time
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,26 @@ def test_nothing_is_done_twice(found: tuple[continual.Study, Path], monkeypatch:
     monkeypatch.setattr(training, "train", None)
     again = continual.run(splits(), ("craig", "uniform", "dm"), **SETTINGS, condense_steps=2, folder=folder)
     assert again.records == study.records
+
+
+def test_walks_share_the_proxies_that_they_would_train_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = {**SETTINGS, "seeds": (0,), "proxy": "mlp:width=4"}
+    alone = [continual.run(splits(), name, **settings).records for name in ("craig", "herding", "forgetting")]
+    trained: list[Any] = []
+    train: Any = training.train
+
+    def counted(net: Any, *arguments: Any, **more: Any) -> Any:
+        trained.append((net, more.get("record")))
+        time.sleep(0.05 if net == "mlp:width=4" else 0)
+        return train(net, *arguments, **more)
+
+    monkeypatch.setattr(training, "train", counted)
+    together = continual.run(splits(), ("craig", "herding", "forgetting"), **settings).records
+    proxies = [record for net, record in trained if net == "mlp:width=4"]
+    assert (proxies.count(False), proxies.count(True)) == (3, 3)  # one for each step; forgetting wants a record
+    assert [r["accuracies"] for r in together] == [r["accuracies"] for own in alone for r in own]
+    # Each is charged what it would have cost alone.
+    assert all(record["seconds"]["fill"] > 0.05 for record in together)
 
 
 @pytest.mark.parametrize("way", ["memory", "replay"])

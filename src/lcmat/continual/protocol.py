@@ -1,8 +1,9 @@
 """One run over a stream: the memory filled step by step, networks trained by one of two protocols, and tested."""
 
+import copy
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,23 @@ class Outcome:
         return {**asdict(self), "accuracies": list(self.accuracies), "per_class": amounts}
 
 
+class Proxies:
+    """The networks that selectors looked with: walks that would train the same one share it."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Any, ...], tuple[nn.Module, float]] = {}
+
+    def get(self, key: tuple[Any, ...], make: Callable[[], nn.Module]) -> tuple[nn.Module, float]:
+        """The network of this key, and the seconds that were saved: those of its training, where it was there."""
+        if key in self._known:
+            model, seconds = self._known[key]
+            return copy.deepcopy(model), seconds  # whoever looks with it may change it
+        start = time.perf_counter()
+        model = make()
+        self._known[key] = copy.deepcopy(model), time.perf_counter() - start
+        return model, 0.0
+
+
 class Walk:
     """One filler, one seed, one protocol, over one stream."""
 
@@ -101,6 +119,7 @@ class Walk:
         device: torch.device,
         folder: Path | None = None,
         progress: Any = None,
+        proxies: Proxies | None = None,
     ) -> None:
         self.stream, self.filler, self.settings = stream, filler, settings
         self.seed, self.device, self.progress = seed, device, progress
@@ -108,6 +127,8 @@ class Walk:
         self._store = FillStore(None if folder is None else folder / "memories")
         self._trainings = None if folder is None else folder / "trainings" / self._name()
         self._model: nn.Module | None = None
+        self._proxies = Proxies() if proxies is None else proxies
+        self._saved = 0.0  # seconds of this step's proxy, where another walk trained it
 
     def _name(self) -> str:
         return f"{self.filler.name}-{self._store.digest(self.identity())}"
@@ -137,6 +158,7 @@ class Walk:
     def _take(self, step: Step, *, judged: bool) -> Outcome | None:
         data = self.stream.data.train
         arrived = data.take(step.rows)
+        self._saved = 0.0
         start = time.perf_counter()
         if self.settings.protocol == "replay":
             # The memory is filled by what the network makes of the step, and so after its training.
@@ -150,7 +172,8 @@ class Walk:
             if not judged:
                 return None
             self._model = self._train_on_memory(step)
-            seconds = {"fill": filled - start, "train": time.perf_counter() - filled}
+            # What a walk costs does not depend on which others there were before it.
+            seconds = {"fill": filled - start + self._saved, "train": time.perf_counter() - filled}
         return self._judge(step, self._model, seconds) if judged else None
 
     def _fill(self, step: Step, arrived: Data) -> None:
@@ -192,15 +215,22 @@ class Walk:
         seed = seeding.derive(self.seed, "proxy", step.number)
         if len(data.labels.unique()) == 1:  # in the first step there is nothing to tell apart yet
             return networks.build(self.settings.proxy, data, seed=seed).eval()
-        return training.train(
-            self.settings.proxy,
-            data,
-            epochs=self.settings.proxy_epochs,
-            batch_size=self.settings.batch_size,
-            seed=seed,
-            record=self.filler.needs_record,
-            device=self.device,
-        )
+        record = self.filler.needs_record
+
+        def train() -> nn.Module:
+            return training.train(
+                self.settings.proxy,
+                data,
+                epochs=self.settings.proxy_epochs,
+                batch_size=self.settings.batch_size,
+                seed=seed,
+                record=record,
+                device=self.device,
+            )
+
+        how = (self.settings.proxy, self.settings.proxy_epochs, self.settings.batch_size, str(self.device))
+        model, self._saved = self._proxies.get((data.fingerprint, seed, record, *how), train)
+        return model
 
     def _train_on_memory(self, step: Step) -> nn.Module:
         """A fresh network, trained on nothing but the memory of all classes so far."""

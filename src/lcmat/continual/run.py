@@ -10,7 +10,7 @@ import torch
 from lcmat import files, networks, runtime
 from lcmat.continual.fill import Filler, make_filler
 from lcmat.continual.memory import Budget
-from lcmat.continual.protocol import Settings, Walk
+from lcmat.continual.protocol import Proxies, Settings, Walk
 from lcmat.continual.result import Study, make_rows
 from lcmat.continual.store import FillStore
 from lcmat.continual.stream import Stream, make_stream
@@ -141,8 +141,9 @@ def _walk(
     total = len(fillers) * sum(len(stream.steps) for stream in streams.values())
     found: list[dict[str, Any]] = []
     for seed, stream in streams.items():
+        proxies = Proxies()
         for filler in fillers:
-            walk = Walk(stream, filler, budget, settings, seed=seed, device=device, folder=folder)
+            walk = Walk(stream, filler, budget, settings, seed=seed, device=device, folder=folder, proxies=proxies)
             key = FillStore.digest({**walk.identity(), "device": device.type})
             own = [known[key, number] for number in range(len(stream.steps)) if (key, number) in known]
             label = f"{filler.name}, seed {seed}"
