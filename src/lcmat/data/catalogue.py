@@ -15,21 +15,12 @@ def _register(name: str, summary: str, read: Reader, detect: Callable[[object], 
     SOURCES.add(name, summary, facts=SourceFacts(detect, cached))(read)
 
 
-_register(
-    "digits",
-    "1,797 handwritten digits of 8 × 8 pixels, from scikit-learn",
-    from_scikit_learn.read_digits,
-    from_scikit_learn.detect_digits,
-)
-_register(
-    "wine", "178 wines in 13 features, from scikit-learn", from_scikit_learn.read_table, from_scikit_learn.detect_wine
-)
-_register(
-    "breast-cancer",
-    "569 tumours in 30 features, from scikit-learn",
-    from_scikit_learn.read_table,
-    from_scikit_learn.detect_breast_cancer,
-)
+for _name, _summary, _read in (
+    ("digits", "1,797 handwritten digits of 8 × 8 pixels, from scikit-learn", from_scikit_learn.read_digits),
+    ("wine", "178 wines in 13 features, from scikit-learn", from_scikit_learn.read_table),
+    ("breast-cancer", "569 tumours in 30 features, from scikit-learn", from_scikit_learn.read_table),
+):
+    _register(_name, _summary, _read, from_scikit_learn.named(_name))
 _register("npz", "a NumPy archive: x, y, x_test, y_test", from_npz.read, from_npz.detect)
 _register("cifar", "CIFAR's own archives, binary or python", from_cifar.read, from_cifar.detect, cached=True)
 _register("idx", "a folder of IDX files, as MNIST has them", from_idx.read, from_idx.detect, cached=True)

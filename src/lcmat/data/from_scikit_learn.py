@@ -1,6 +1,7 @@
 """Embedded data sets, which come with scikit-learn: pictures of digits, the default, and two tables."""
 
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,9 @@ from lcmat.data.raw import Raw, RawPart
 _LOADERS = {"digits": "load_digits", "wine": "load_wine", "breast-cancer": "load_breast_cancer"}
 
 
-def detect_digits(source: object) -> bool:
-    """Whether the source is the word `digits`."""
-    return isinstance(source, str) and source == "digits"
+def named(name: str) -> Callable[[object], bool]:
+    """What tells whether a source is this name."""
+    return lambda source: isinstance(source, str) and source == name
 
 
 def read_digits(source: str) -> Raw:
@@ -25,16 +26,6 @@ def read_digits(source: str) -> Raw:
     digits = _load(source)
     images = np.rint(digits.images * (255 / 16)).astype(np.uint8)[:, None]
     return Raw(RawPart(images, digits.target.astype(np.int64), _rows(source, len(images))), flip=False)
-
-
-def detect_wine(source: object) -> bool:
-    """Whether the source is the word `wine`."""
-    return isinstance(source, str) and source == "wine"
-
-
-def detect_breast_cancer(source: object) -> bool:
-    """Whether the source is the text `breast-cancer`."""
-    return isinstance(source, str) and source == "breast-cancer"
 
 
 def read_table(source: str) -> Raw:
