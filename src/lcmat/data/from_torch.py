@@ -47,14 +47,15 @@ def _read_part(data: Any, where: str, resize: int | None) -> tuple[RawPart, tupl
     stack = ImageStack(len(items), resize=resize)
     vectors, labels = [], []
     for item, name in zip(items, names, strict=True):
-        content, label = _content(item, name), _label(item, name)
-        labels.append(label)
+        given, label = _pair(item, name)
+        content = _content(given, name)
+        labels.append(_label(label, name))
         if isinstance(content, Image.Image):
             stack.add(content, name)
         elif content.ndim == 1:
             vectors.append(content)
         else:
-            stack.add_array(_pixels(content, name, is_tensor=isinstance(_pair(item, name)[0], torch.Tensor)), name)
+            stack.add_array(_pixels(content, name, is_tensor=isinstance(given, torch.Tensor)), name)
     raw_labels = np.array(labels, dtype=object)
     if not vectors:
         return RawPart(stack.finish(), raw_labels, tuple(names)), stack.notes()
@@ -98,8 +99,7 @@ def _pair(item: Any, name: str) -> tuple[Any, Any]:
     return item[0], item[1]
 
 
-def _content(item: Any, name: str) -> NDArray[Any] | Image.Image:
-    content = _pair(item, name)[0]
+def _content(content: Any, name: str) -> NDArray[Any] | Image.Image:
     if isinstance(content, Image.Image):
         return content
     if isinstance(content, torch.Tensor):  # NumPy has no bfloat16
@@ -117,8 +117,7 @@ def _pixels(content: NDArray[Any], name: str, *, is_tensor: bool) -> Bytes:
     return image
 
 
-def _label(item: Any, name: str) -> int | float | str:
-    label = _pair(item, name)[1]
+def _label(label: Any, name: str) -> int | float | str:
     if isinstance(label, torch.Tensor | np.ndarray | np.generic) and np.ndim(label) == 0:
         label = label.item()
     if not isinstance(label, int | float | str):
@@ -128,7 +127,8 @@ def _label(item: Any, name: str) -> int | float | str:
 
 def _check_repeatable(items: _Items, where: str) -> None:
     for row in range(min(_PROBES, len(items))):
-        first, second = (_content(items[row], f"{where}:row {row}") for _ in range(2))
+        name = f"{where}:row {row}"
+        first, second = (_content(_pair(items[row], name)[0], name) for _ in range(2))
         if np.asarray(first).tobytes() != np.asarray(second).tobytes():  # bytes, so that NaN equals itself
             raise ValueError(
                 f"row {row} of the {where} data comes out differently each time; take random transforms out: "
