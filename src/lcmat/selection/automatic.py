@@ -54,14 +54,12 @@ def auto(
     """
     n = points[0].n
     settled = torch.empty(0, dtype=torch.int64) if given is None else given.cpu()
-    if coverage is not None:
+    if coverage is not None or (count <= LARGE_SHARE * n and n <= ALL_PAIRS_LIMIT):
         picks = facility_location_of_features(
             points, count, generator=generator, memory=memory, coverage=coverage, given=given
         )
-        reason = "facility-location: a coverage is to be reached"
-    elif count <= LARGE_SHARE * n and n <= ALL_PAIRS_LIMIT:
-        picks = facility_location_of_features(points, count, generator=generator, memory=memory, given=given)
-        reason = "facility-location: it covers all features, and going over all pairs is affordable"
+        why = "it covers all features, and going over all pairs is affordable"
+        reason = f"facility-location: {why if coverage is None else 'a coverage is to be reached'}"
     elif count <= LARGE_SHARE * n and n * count <= CLUSTERING_LIMIT and len(settled) == 0:
         picks = prototypes(points[-1:], count, generator=generator)
         reason = f"prototypes: it covers all features, and {n:,} samples in a group are many for all pairs"
