@@ -10,6 +10,7 @@ from lcmat.training import precision as number_formats
 from lcmat.training.batches import Batches
 from lcmat.training.inference import full_type
 from lcmat.training.optimiser import Optimiser
+from lcmat.types.checks import look_like_probabilities
 
 
 class PlainStep:
@@ -38,7 +39,7 @@ class PlainStep:
         self._classes = classes
         self._precision = precision
         self._device = device
-        self._steps = 0
+        self._looked = False
 
     def __call__(self, size: int) -> Tensor:
         """One step on the first `size` staged rows; returns the loss, 0-dimensional, on the device."""
@@ -47,9 +48,14 @@ class PlainStep:
             logits = self._model(inputs)
         check_logits(logits, size, self._classes)
         logits = full_type(logits)
-        if self._steps == 0:  # never while a graph is captured, where values cannot be looked at
-            notice_probabilities(logits)
-        self._steps += 1
+        if not self._looked:  # never while a graph is captured, where values cannot be looked at
+            self._looked = True
+            if look_like_probabilities(logits, within=1e-3):
+                warnings.warn(
+                    "the model gives probabilities where the loss takes logits, and applies softmax itself; let the "
+                    "model return the values before its softmax",
+                    stacklevel=2,
+                )
         if labels.is_floating_point():
             labels = labels.to(logits.dtype)
         losses = nn.functional.cross_entropy(logits, labels, reduction="none")
@@ -108,17 +114,6 @@ class GraphStep:
                 f"the training step could not be captured as a CUDA graph ({error}); give graph=False to train without"
             ) from error
         return graph, loss
-
-
-def notice_probabilities(logits: Tensor) -> None:
-    """Warn of a model that ends in softmax, which the loss would apply once more."""
-    values = logits.detach()
-    if values.shape[1] > 1 and bool((values >= 0).all()) and bool(((values.sum(1) - 1).abs() < 1e-3).all()):
-        warnings.warn(
-            "the model gives probabilities where the loss takes logits, and applies softmax itself; let the model "
-            "return the values before its softmax",
-            stacklevel=2,
-        )
 
 
 def check_logits(logits: object, rows: int, classes: int) -> None:

@@ -4,6 +4,19 @@ import torch
 from torch import Tensor
 
 
+def look_like_probabilities(logits: Tensor, *, within: float) -> bool:
+    """Whether logits `[n, C]` are softmax outputs by all that can be seen: not negative, and every row sums to one.
+
+    Args:
+        logits: to look at.
+        within: how far a sum may be from one.
+    """
+    values = logits.detach()
+    if values.shape[1] < 2 or not bool(values.min() >= 0):
+        return False
+    return torch.allclose(values.sum(1), values.new_ones(()), atol=within)
+
+
 def check_finite(name: str, values: Tensor) -> None:
     """Refuse NaN and infinities, naming the first bad row."""
     if values.numel() == 0:

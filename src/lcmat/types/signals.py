@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lcmat.types.checks import check_finite
+from lcmat.types.checks import check_finite, look_like_probabilities
 
 Array: TypeAlias = Tensor | np.ndarray[Any, Any]
 
@@ -110,7 +110,7 @@ class Signals:
                 f"got {int(self.labels.min())} to {int(self.labels.max())}"
             )
         # Probabilities that were kept in half precision sum to one within a hundredth only.
-        if classes > 1 and logits.min() >= 0 and torch.allclose(logits.sum(1), logits.new_ones(()), atol=1e-2):
+        if look_like_probabilities(logits, within=1e-2):
             warnings.warn(
                 "the logits look like probabilities: they are not negative and every row sums to one; "
                 "give the values before softmax, or their logarithm",
