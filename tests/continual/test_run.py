@@ -83,6 +83,23 @@ def test_walks_share_the_proxies_that_they_would_train_alike(monkeypatch: pytest
     assert all(record["seconds"]["fill"] > 0.05 for record in together)
 
 
+def test_a_shared_proxy_is_charged_to_each_memory_under_replay_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = {**SETTINGS, "seeds": (0,), "proxy": "mlp:width=4", "protocol": "replay"}
+    train: Any = training.train
+    proxies: list[Any] = []
+
+    def slow(net: Any, *arguments: Any, **more: Any) -> Any:
+        if net == "mlp:width=4":
+            proxies.append(net)
+            time.sleep(0.05)
+        return train(net, *arguments, **more)
+
+    monkeypatch.setattr(training, "train", slow)
+    records = continual.run(splits(), ("forgetting", "dual"), **settings).records  # both need a record
+    assert len(proxies) == 3  # one for each step
+    assert all(record["seconds"]["fill"] > 0.05 for record in records)
+
+
 @pytest.mark.parametrize("way", ["memory", "replay"])
 def test_a_killed_run_goes_on_with_the_same_result(tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = {**SETTINGS, "protocol": way, "seeds": (0,)}

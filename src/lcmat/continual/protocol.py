@@ -158,26 +158,28 @@ class Walk:
     def _take(self, step: Step, *, judged: bool) -> Outcome | None:
         data = self.stream.data.train
         arrived = data.take(step.rows)
-        self._saved = 0.0
         start = time.perf_counter()
         if self.settings.protocol == "replay":
             # The memory is filled by what the network makes of the step, and so after its training.
             self._model = self._replay(step, arrived)
-            trained = time.perf_counter()
-            self._fill(step, arrived)
-            seconds = {"fill": time.perf_counter() - trained, "train": trained - start}
+            trained = time.perf_counter() - start
+            seconds = {"fill": self._fill(step, arrived), "train": trained}
         else:
-            self._fill(step, arrived)
-            filled = time.perf_counter()
+            seconds = {"fill": self._fill(step, arrived)}
             if not judged:
                 return None
+            start = time.perf_counter()
             self._model = self._train_on_memory(step)
-            # What a walk costs does not depend on which others there were before it.
-            seconds = {"fill": filled - start + self._saved, "train": time.perf_counter() - filled}
+            seconds["train"] = time.perf_counter() - start
         return self._judge(step, self._model, seconds) if judged else None
 
-    def _fill(self, step: Step, arrived: Data) -> None:
-        """Choose from what arrived, together with what the memory holds of classes that return."""
+    def _fill(self, step: Step, arrived: Data) -> float:
+        """Choose from what arrived, together with what the memory holds of classes that return.
+
+        Returns:
+            The seconds that it takes by itself: what a walk costs does not depend on which others were before it.
+        """
+        start, self._saved = time.perf_counter(), 0.0
         candidates = joined(arrived, self.memory.data(step.classes))
         at_hand = torch.bincount(candidates.labels, minlength=len(candidates.class_names))
         amounts = self.memory.plan({index: int(at_hand[index]) for index in step.classes})
@@ -198,6 +200,7 @@ class Walk:
             return self.filler.fill(asked)
 
         self.memory = self.memory.filled(amounts, self._store.get(decisive, make))
+        return time.perf_counter() - start + self._saved
 
     def _look(self, step: Step, candidates: Data) -> nn.Module:
         """The model that a selector looks with: the network that is trained on, or a proxy of its own."""
