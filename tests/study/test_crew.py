@@ -17,14 +17,14 @@ import torch
 import lcmat
 from lcmat import runtime
 from lcmat.study import crew
-from lcmat.study.cells import Cell, make_cells
+from lcmat.study.cells import Cell
 from lcmat.study.conduct import CellsFailedError
 from lcmat.study.crew import Crew, CrewFailedError, best_number
 from lcmat.study.crew_member import CELL
 from lcmat.study.pipeline import Machine
 from lcmat.study.run_study import Asked, Terms, run_study
 from lcmat.study.study_folder import StudyFolder
-from lcmat.study.worker import read_sources
+from lcmat.study.worker import read_cells
 
 TEXT = """\
 title = "Together"
@@ -74,8 +74,7 @@ def names(cells: tuple[Cell, ...]) -> Counter[str]:
 
 def cells_of(out: Path) -> tuple[Cell, ...]:
     study, sources = StudyFolder(out).read()
-    splits = read_sources(study, sources)
-    return make_cells(study, {name: own.train.fingerprint for name, own in splits.items()})
+    return read_cells(study, sources)[1]
 
 
 def test_two_processes_do_every_cell_once_and_begin_with_different_ones(private: Path, tmp_path: Path) -> None:

@@ -16,11 +16,10 @@ from pathlib import Path
 import torch
 
 from lcmat import files, runtime
-from lcmat.study.cells import make_cells
 from lcmat.study.conduct import CellsFailedError, Failures, conduct
 from lcmat.study.pipeline import Machine
 from lcmat.study.study_folder import StudyFolder
-from lcmat.study.worker import Worker, read_sources
+from lcmat.study.worker import Worker, read_cells
 
 INTERRUPTED = 130
 WARNING, CELL = "warning: ", "cell: "  # begin the lines on standard error that the crew reads
@@ -72,8 +71,7 @@ def _work(task: Task) -> None:
     torch.set_num_threads(task.threads)
     folder = StudyFolder(Path(task.study))
     study, sources = folder.read()
-    splits = read_sources(study, sources)
-    cells = make_cells(study, {name: own.train.fingerprint for name, own in splits.items()})
+    splits, cells = read_cells(study, sources)
     # Asked here, as it takes a hold on the GPU, which the process that only watches does without.
     memory = runtime.memory_budget(task.memory, runtime.pick_device(task.device)) // task.processes
     worker = Worker(study, folder, splits, Machine(task.device, str(max(1, memory))), task.processes)

@@ -11,7 +11,6 @@ from lcmat import files
 from lcmat.data.loading import absolute
 from lcmat.evaluation.gallery import PAGE_BYTES
 from lcmat.report import Page, render
-from lcmat.study.cells import make_cells
 from lcmat.study.commands import study_command
 from lcmat.study.conduct import CellsFailedError, Tell, conduct
 from lcmat.study.config import read_study
@@ -22,7 +21,7 @@ from lcmat.study.outcome import Outcome, collect
 from lcmat.study.pipeline import Machine
 from lcmat.study.study_folder import StudyFolder
 from lcmat.study.study_page import describe_study
-from lcmat.study.worker import Worker, read_sources
+from lcmat.study.worker import Worker, read_cells
 
 
 @dataclass(frozen=True)
@@ -92,8 +91,7 @@ def run_study(asked: Asked, path: Path, machine: Machine, terms: Terms | None = 
     terms.check(study)
     folder = StudyFolder.begin(path, study)
     _keep_file(asked, study, folder)
-    splits = read_sources(study, asked.sources or {})
-    cells = make_cells(study, {name: own.train.fingerprint for name, own in splits.items()})
+    splits, cells = read_cells(study, asked.sources or {})
     processes = min(terms.processes, sum(not folder.done(cell.key) for cell in cells))
     try:
         if processes > 1:
@@ -111,8 +109,7 @@ def describe_again(path: Path, page_bytes: int = PAGE_BYTES) -> Page:
     """The page of the study in a folder, of what is done of it."""
     folder = StudyFolder(path)
     study, sources = folder.read()
-    splits = read_sources(study, sources)
-    cells = make_cells(study, {name: own.train.fingerprint for name, own in splits.items()})
+    splits, cells = read_cells(study, sources)
     return describe_study(collect(study, folder, splits, cells), page_bytes, study_command(path))
 
 

@@ -14,7 +14,7 @@ from lcmat.data import load
 from lcmat.evaluation import evaluate
 from lcmat.evaluation.plan import FULL
 from lcmat.selection import select
-from lcmat.study.cells import Cell
+from lcmat.study.cells import Cell, make_cells
 from lcmat.study.design import Source, Study, locate
 from lcmat.study.pipeline import Look, Machine, look_with_proxy, look_without_proxy
 from lcmat.study.settings import default_net
@@ -168,6 +168,12 @@ def read_sources(study: Study, given: Mapping[str, str]) -> dict[str, Splits]:
     if unknown := [name for name in given if name not in names]:
         raise ValueError(f"the study has no data set {', '.join(map(repr, unknown))}; it has {', '.join(names)}")
     return {name: _read(study.sources.get(name, Source(name, name)), given.get(name)) for name in names}
+
+
+def read_cells(study: Study, given: Mapping[str, str]) -> tuple[dict[str, Splits], tuple[Cell, ...]]:
+    """The data sets of a study, and its cells on them; as `read_sources`."""
+    splits = read_sources(study, given)
+    return splits, make_cells(study, {name: own.train.fingerprint for name, own in splits.items()})
 
 
 def _read(source: Source, given: str | None) -> Splits:
