@@ -9,6 +9,7 @@ from typing import Any
 
 from lcmat import files
 from lcmat.continual.metrics import average_accuracy, forgetting
+from lcmat.evaluation.rows import in_points
 from lcmat.evaluation.statistics import Comparison, Estimate, compare, estimate
 from lcmat.report import (
     Bar,
@@ -26,7 +27,7 @@ from lcmat.report import (
     render,
 )
 from lcmat.report.plain import with_protocol
-from lcmat.report.wording import in_points, in_words, listed, points, score, seconds, span
+from lcmat.report.wording import in_words, listed, points, score, seconds, span
 
 _COLUMNS = ("filled by", "n", "last accuracy", "sd", "95 % interval", "average", "forgetting", "memory", "seconds")
 _BASELINES = {"selection": "uniform", "condensation": "random"}

@@ -9,6 +9,7 @@ from typing import Any
 from lcmat import files
 from lcmat.dynamic.arms import Arm
 from lcmat.dynamic.baselines import BASELINES
+from lcmat.evaluation.rows import in_points
 from lcmat.evaluation.statistics import Comparison, Estimate, compare, estimate
 from lcmat.report import (
     Block,
@@ -28,7 +29,7 @@ from lcmat.report import (
 )
 from lcmat.report.colours import line_colours
 from lcmat.report.plain import with_protocol
-from lcmat.report.wording import hundredfold, in_points, in_words, listed, percent, points, score, seconds, span
+from lcmat.report.wording import hundredfold, in_words, listed, percent, points, score, seconds, span
 
 _COLUMNS = ("arm", "per epoch", "n", "accuracy", "sd", "95 % interval", "seconds", "choosing")
 _REFERENCE = "random"

@@ -7,7 +7,7 @@ from typing import Any
 
 from lcmat.evaluation import curve
 from lcmat.evaluation.plan import Entry
-from lcmat.evaluation.statistics import compare, estimate
+from lcmat.evaluation.statistics import Estimate, compare, estimate
 from lcmat.report.wording import percent, points, score, seconds, span
 
 NUMERIC = {"n", "accuracy", "interval", "− uniform", "its interval", "won/tied/lost", "s/training", "oracle"}
@@ -95,6 +95,17 @@ def texts(rows: Sequence[Row]) -> list[dict[str, str]]:
         }
         for row in rows
     ]
+
+
+def in_points(difference: Estimate) -> str:
+    """A difference of accuracies in a sentence, with its interval where there is one.
+
+    Example:
+        >>> in_points(estimate([0.01, 0.02, 0.03]))
+        '+2.0 points, interval −0.5 to +4.5, n = 3'
+    """
+    interval = f", interval {span(points(difference.low), points(difference.high))}" if difference.n > 1 else ""
+    return f"{points(difference.mean)} points{interval}, n = {difference.n}"
 
 
 def is_numeric(heading: str) -> bool:

@@ -1,26 +1,6 @@
 """Numbers as people read them: per cent, points, seconds; the same in tables, plots and sentences."""
 
-from typing import Any, Protocol
-
-
-class Difference(Protocol):
-    """A mean over n runs with its interval, as `lcmat.evaluation.statistics` estimates it."""
-
-    @property
-    def mean(self) -> float:
-        """The mean."""
-
-    @property
-    def low(self) -> float | None:
-        """Lower end of the interval; None with a single run."""
-
-    @property
-    def high(self) -> float | None:
-        """Upper end of it."""
-
-    @property
-    def n(self) -> int:
-        """The runs."""
+from typing import Any
 
 
 def percent(share: float) -> str:
@@ -60,12 +40,6 @@ def points(difference: float | None) -> str:
 def hundredfold(share: float | None) -> float | None:
     """A share in per cent, for a figure; None stays None."""
     return None if share is None else 100 * share
-
-
-def in_points(difference: Difference) -> str:
-    """A difference of accuracies in a sentence, with its interval where there is one."""
-    interval = f", interval {span(points(difference.low), points(difference.high))}" if difference.n > 1 else ""
-    return f"{points(difference.mean)} points{interval}, n = {difference.n}"
 
 
 def span(low: str, high: str) -> str:
