@@ -29,6 +29,7 @@ LARGE_SHARE = 0.3  # above this, no method was found to beat a random draw by mo
         several_points=True,
         random=True,
         regression=True,
+        path=(0.1, 0.2, 0.4, 0.7, 1.0),
     ),
 )
 def auto(

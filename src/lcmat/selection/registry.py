@@ -36,6 +36,7 @@ class SelectorFacts:
         regression: whether it works with real-valued labels.
         score: whether it keeps the samples of highest score, which are its gains.
         validation: whether it looks at validation Signals where they are given.
+        path: shares of a proxy's training after which it looks at it, where a run names no points; empty for the end.
     """
 
     needs: tuple[str, ...]
@@ -48,6 +49,7 @@ class SelectorFacts:
     regression: bool = False
     score: bool = False
     validation: bool = False
+    path: tuple[float, ...] = ()
 
     def describe(self) -> tuple[str, str, str]:
         """What it needs and gives, its cost, and where it is defined: a line each.

@@ -18,7 +18,6 @@ from lcmat.types import Data, ImageData, Record, Signals
 
 BUDGETS = ("fraction", "count", "coverage")
 DEFAULT_METHOD = "auto"
-PATH = (0.1, 0.2, 0.4, 0.7, 1.0)  # of a proxy's training: where 'auto' looks at it
 
 
 @dataclass(frozen=True)
@@ -35,8 +34,8 @@ class Settings:
         balance: of the classes.
         net: the proxy network; empty until the data is known.
         epochs: of the proxy.
-        points: epochs of the proxy whose Signals are used; empty for the last one alone, or for five along the path
-            where the method is 'auto'.
+        points: epochs of the proxy whose Signals are used; empty for those that the method looks at by itself, the
+            last one for most.
         seed: of proxy and selection.
     """
 
@@ -134,8 +133,7 @@ def own_points(method: str, epochs: int) -> tuple[int, ...]:
         >>> own_points("auto", 10), own_points("auto", 3), own_points("craig", 10)
         ((1, 2, 4, 7, 10), (1, 2, 3), ())
     """
-    shares = PATH if method == "auto" else ()
-    return tuple(sorted({max(1, round(share * epochs)) for share in shares}))
+    return tuple(sorted({max(1, round(share * epochs)) for share in SELECTORS.find(method).facts.path}))
 
 
 def default_net(data: Data) -> str:
