@@ -5,7 +5,6 @@ derivative of y in x is the symmetric J = γs(I − 11ᵀ/m − x̂x̂ᵀ/m). So
 tangents forward and derivatives backward. Only the derivative of a tangent in x is more than that.
 """
 
-import warnings
 from collections.abc import Callable
 from functools import cache
 from typing import Any, Self
@@ -14,6 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn import functional
+
+from lcmat import kernels
 
 
 class ChannelNorm(nn.GroupNorm):
@@ -72,18 +73,8 @@ class NormReluPool(ChannelNorm):
 
 @cache
 def fused_kernels() -> Any:
-    """The module with kernels in Triton, if it can be had and gives what the layers give; else None, with a warning."""
-    try:
-        from lcmat.condensation import fused
-
-        _compare(fused)
-    except ImportError:
-        return None
-    except Exception as error:  # noqa: BLE001, whatever a compiler or a driver finds wrong, the layers do the same
-        first = (str(error).strip() or repr(error)).splitlines()[0]
-        warnings.warn(f"condensing without the kernels in Triton, which is slower: {first}", stacklevel=2)
-        return None
-    return fused
+    """The module with the kernels, if it can be had and gives what the layers give; else None."""
+    return kernels.tried("lcmat.condensation.fused", _compare, doing="condensing")
 
 
 def _compare(fused: Any, device: str = "cuda") -> None:

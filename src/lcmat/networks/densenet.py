@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from lcmat.networks.norms import BatchNorm
 from lcmat.networks.registry import LARGE_IMAGE, NETS, Classifier, GlobalAverage, NetworkFacts
 from lcmat.networks.resnet import large_stem
 
@@ -15,15 +16,15 @@ class DenseLayer(nn.Module):
 
     def __init__(self, channels: int) -> None:
         super().__init__()
-        self.norm1 = nn.BatchNorm2d(channels)
+        self.norm1 = BatchNorm(channels, relu=True)
         self.convolution1 = nn.Conv2d(channels, 4 * _GROWTH, 1, bias=False)
-        self.norm2 = nn.BatchNorm2d(4 * _GROWTH)
+        self.norm2 = BatchNorm(4 * _GROWTH, relu=True)
         self.convolution2 = nn.Conv2d(4 * _GROWTH, _GROWTH, 3, padding=1, bias=False)
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Maps `[n, c, h, w]` -> `[n, c + 32, h, w]`."""
-        inner = self.convolution1(torch.relu(self.norm1(inputs)))
-        return torch.cat([inputs, self.convolution2(torch.relu(self.norm2(inner)))], dim=1)
+        inner = self.convolution1(self.norm1(inputs))
+        return torch.cat([inputs, self.convolution2(self.norm2(inner))], dim=1)
 
 
 @NETS.add(
@@ -47,7 +48,7 @@ def densenet121(shape: tuple[int, ...], classes: int) -> Classifier:
     width = 64
     for place, count in enumerate(_BLOCKS):
         if place > 0:
-            layers += [nn.BatchNorm2d(width), nn.ReLU(), nn.Conv2d(width, width // 2, 1, bias=False)]
+            layers += [BatchNorm(width, relu=True), nn.Conv2d(width, width // 2, 1, bias=False)]
             width //= 2
             if side >= 2:
                 layers.append(nn.AvgPool2d(2))
@@ -55,4 +56,4 @@ def densenet121(shape: tuple[int, ...], classes: int) -> Classifier:
         for _ in range(count):
             layers.append(DenseLayer(width))
             width += _GROWTH
-    return Classifier(nn.Sequential(*layers, nn.BatchNorm2d(width), nn.ReLU(), GlobalAverage()), width, classes)
+    return Classifier(nn.Sequential(*layers, BatchNorm(width, relu=True), GlobalAverage()), width, classes)

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from lcmat.networks.norms import BatchNorm
 from lcmat.networks.registry import LARGE_IMAGE, NETS, Classifier, GlobalAverage, NetworkFacts
 
 
@@ -67,8 +68,7 @@ def _convolution(
         padding = (rows // 2, columns // 2)
     return nn.Sequential(
         nn.Conv2d(channels_in, channels, size, stride, padding, bias=False),
-        nn.BatchNorm2d(channels, eps=0.001),
-        nn.ReLU(),
+        BatchNorm(channels, relu=True, eps=0.001),
     )
 
 

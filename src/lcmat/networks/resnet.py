@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-import torch
 from torch import Tensor, nn
 
+from lcmat.networks.norms import BatchNorm
 from lcmat.networks.registry import LARGE_IMAGE, NETS, Classifier, GlobalAverage, NetworkFacts, check_sizes
 
 
@@ -14,19 +14,18 @@ class BasicBlock(nn.Module):
     def __init__(self, channels_in: int, channels: int, stride: int) -> None:
         super().__init__()
         self.convolution1 = nn.Conv2d(channels_in, channels, 3, stride, 1, bias=False)
-        self.norm1 = nn.BatchNorm2d(channels)
+        self.norm1 = BatchNorm(channels, relu=True)
         self.convolution2 = nn.Conv2d(channels, channels, 3, 1, 1, bias=False)
-        self.norm2 = nn.BatchNorm2d(channels)
+        self.norm2 = BatchNorm(channels, relu=True)
         self.shortcut = nn.Sequential()
         if stride != 1 or channels_in != channels:
-            self.shortcut = nn.Sequential(
-                nn.Conv2d(channels_in, channels, 1, stride, bias=False), nn.BatchNorm2d(channels)
-            )
+            self.shortcut = nn.Sequential(nn.Conv2d(channels_in, channels, 1, stride, bias=False), BatchNorm(channels))
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Maps `[n, channels_in, h, w]` -> `[n, channels, h / stride, w / stride]`."""
-        inner = torch.relu(self.norm1(self.convolution1(inputs)))
-        return torch.relu(self.norm2(self.convolution2(inner)) + self.shortcut(inputs))
+        inner = self.norm1(self.convolution1(inputs))
+        outputs: Tensor = self.norm2(self.convolution2(inner), shortcut=self.shortcut(inputs))
+        return outputs
 
 
 @NETS.add(
@@ -89,14 +88,13 @@ def basic_resnet(shape: tuple[int, ...], classes: int, *, blocks: Sequence[int],
 
 
 def _small_stem(channels: int, width: int) -> list[nn.Module]:
-    return [nn.Conv2d(channels, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU()]
+    return [nn.Conv2d(channels, width, 3, 1, 1, bias=False), BatchNorm(width, relu=True)]
 
 
 def large_stem(channels: int, width: int) -> list[nn.Module]:
     """The stem for ImageNet, which quarters the map."""
     return [
         nn.Conv2d(channels, width, 7, 2, 3, bias=False),
-        nn.BatchNorm2d(width),
-        nn.ReLU(),
+        BatchNorm(width, relu=True),
         nn.MaxPool2d(3, 2, 1),
     ]

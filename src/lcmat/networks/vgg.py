@@ -2,6 +2,7 @@
 
 from torch import nn
 
+from lcmat.networks.norms import BatchNorm
 from lcmat.networks.registry import LARGE_IMAGE, NETS, Classifier, GlobalAverage, NetworkFacts
 
 # Channels of each convolution; None is a pool.
@@ -27,7 +28,7 @@ def vgg16(shape: tuple[int, ...], classes: int) -> Classifier:
     layers: list[nn.Module] = []
     for width in _VGG16:
         if width is not None:
-            layers += [nn.Conv2d(channels, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU()]
+            layers += [nn.Conv2d(channels, width, 3, padding=1), BatchNorm(width, relu=True)]
             channels = width
         elif side >= 2:
             layers.append(nn.MaxPool2d(2))

@@ -1,8 +1,8 @@
 """Wide residual networks: Zagoruyko and Komodakis, Wide Residual Networks, BMVC 2016."""
 
-import torch
 from torch import Tensor, nn
 
+from lcmat.networks.norms import BatchNorm
 from lcmat.networks.registry import LARGE_IMAGE, NETS, Classifier, GlobalAverage, NetworkFacts
 
 
@@ -11,17 +11,17 @@ class PreActivationBlock(nn.Module):
 
     def __init__(self, channels_in: int, channels: int, stride: int) -> None:
         super().__init__()
-        self.norm1 = nn.BatchNorm2d(channels_in)
+        self.norm1 = BatchNorm(channels_in, relu=True)
         self.convolution1 = nn.Conv2d(channels_in, channels, 3, stride, 1, bias=False)
-        self.norm2 = nn.BatchNorm2d(channels)
+        self.norm2 = BatchNorm(channels, relu=True)
         self.convolution2 = nn.Conv2d(channels, channels, 3, 1, 1, bias=False)
         same = stride == 1 and channels_in == channels
         self.shortcut = None if same else nn.Conv2d(channels_in, channels, 1, stride, bias=False)
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Maps `[n, channels_in, h, w]` -> `[n, channels, h / stride, w / stride]`."""
-        active = torch.relu(self.norm1(inputs))
-        inner = self.convolution2(torch.relu(self.norm2(self.convolution1(active))))
+        active = self.norm1(inputs)
+        inner = self.convolution2(self.norm2(self.convolution1(active)))
         # The shortcut leaves from behind the activation where it has weights, from before it where it has none.
         outputs: Tensor = inner + (inputs if self.shortcut is None else self.shortcut(active))
         return outputs
@@ -52,4 +52,4 @@ def wrn_16_8(shape: tuple[int, ...], classes: int) -> Classifier:
     for width, stride in ((128, 1), (256, 2), (512, 2)):
         layers += [PreActivationBlock(last, width, stride), PreActivationBlock(width, width, 1)]
         last = width
-    return Classifier(nn.Sequential(*layers, nn.BatchNorm2d(last), nn.ReLU(), GlobalAverage()), last, classes)
+    return Classifier(nn.Sequential(*layers, BatchNorm(last, relu=True), GlobalAverage()), last, classes)

@@ -1,0 +1,26 @@
+"""Kernels in Triton, which torch brings along on CUDA: used where they can be had and give what plain torch gives."""
+
+import warnings
+from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
+
+
+def tried(name: str, check: Callable[[ModuleType], None], *, doing: str) -> ModuleType | None:
+    """The module with kernels, if it can be had and stands the check; else None, with a warning where it fails.
+
+    Args:
+        name: of the module.
+        check: compares its kernels with plain torch; raises whatever it likes.
+        doing: what is slower without them, for the warning.
+    """
+    try:
+        kernels = import_module(name)
+        check(kernels)
+    except ImportError:
+        return None
+    except Exception as error:  # noqa: BLE001, whatever a compiler or a driver finds wrong, plain torch does the same
+        first = (str(error).strip() or repr(error)).splitlines()[0]
+        warnings.warn(f"{doing} without the kernels in Triton, which is slower: {first}", stacklevel=3)
+        return None
+    return kernels
