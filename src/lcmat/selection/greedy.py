@@ -1,4 +1,4 @@
-"""Facility location by greedy: one algorithm, lazy on a processor, by updates on a GPU.
+"""Facility location by greedy: one algorithm, lazy on a processor; by sweeps or by updates on a GPU.
 
 With distances D and an auxiliary point e at the largest distance from everything,
 
@@ -10,12 +10,14 @@ Fisher, 1978). Ties fall to the sample that comes first in a seeded permutation.
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from lcmat.selection.distances import Cached, Distances
 from lcmat.selection.lazy import Purse, pick_lazily
+from lcmat.selection.sweeps import LARGEST, pick_by_sweeps, sweeping_kernels
 from lcmat.selection.ties import Ties
 from lcmat.types import Picks
 
@@ -45,8 +47,8 @@ def facility_location(
         coverage: stop once 1 − L(S)/L({first pick}) has reached this.
         given: samples that are picked already, `[g]`; they come first and count.
         purse: costs of the samples, and a budget that takes the place of the count.
-        lazy: look again only at candidates whose old gain could still win, the other way is to keep all gains up to
-            date; both pick the same. None decides by the device.
+        lazy: look again only at candidates whose old gain could still win, the other way is to know all gains at every
+            pick; both pick the same. None decides by the device.
 
     Returns:
         Picks with gains F(S ∪ {j}) − F(S), the coverage after each pick, and weights: how many samples each pick is
@@ -66,7 +68,7 @@ def facility_location(
     device = distances.sums.device
     ties = Ties(distances.n, generator, device)
     if lazy is None:
-        # Lazily, far fewer distances are looked at, which counts where each is computed anew; by updates, far fewer
+        # Lazily, far fewer distances are looked at, which counts where each is computed anew; the other way, far fewer
         # operations are started and waited for.
         lazy = device.type == "cpu" or not isinstance(distances, Cached) or purse is not None
     start = [] if given is None else given.tolist()
@@ -80,6 +82,10 @@ def facility_location(
             for per_cost in ([False] if purse is None else [True, False])
         ]
         order, totals = min(runs, key=lambda run: float(run[1][-1]) if len(run[1]) else math.inf)
+    elif isinstance(distances, Cached) and (kernels := _kernels_for(distances)):
+        order, totals = pick_by_sweeps(
+            distances, count, ties.permutation, start=start, enough=enough, step=kernels.step
+        )
     else:
         order, totals = _pick_by_updates(distances, count, ties, start=start, enough=enough)
     covered = _coverage(totals)
@@ -114,6 +120,11 @@ def _coverage(totals: Tensor) -> Tensor:
 def _first_reaching(covered: Tensor, coverage: float) -> int:
     reached = (covered >= coverage).nonzero().flatten()
     return int(reached[0]) + 1 if len(reached) else len(covered)
+
+
+def _kernels_for(distances: Cached) -> Any:
+    """The kernels to sweep over these distances, or None where there are none or another way is quicker."""
+    return sweeping_kernels() if distances.device.type == "cuda" and distances.n <= LARGEST else None
 
 
 def _pick_by_updates(
