@@ -13,7 +13,7 @@ SOURCE = Path(lcmat.__file__).parent
 # Low to high. A module may import from its own layer and from those below.
 LAYERS = [
     {"version"},
-    {"types", "files", "seeding", "runtime", "registry"},
+    {"types", "files", "seeding", "runtime", "registry", "kernels"},
     {"linear_head", "augment"},
     {"data", "networks"},
     {"training", "signals"},
