@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from lcmat import networks, seeding
+from lcmat.condensation.convolutions import FewChannels
 from lcmat.condensation.norms import ChannelNorm, NormReluPool
 from lcmat.condensation.plan import Plan
 from lcmat.training.inference import full_type
@@ -79,7 +80,7 @@ def lightened(net: nn.Module) -> nn.Module:
     """The same function in fewer passes over its maps.
 
     Norms of each channel become `ChannelNorm`, or `NormReluPool` with what follows, and the biases of convolutions go
-    that such a norm takes out again.
+    that such a norm takes out again; without one, those of images become `FewChannels`.
     """
     for part in list(net.modules()):
         if isinstance(part, nn.Sequential):
@@ -93,6 +94,8 @@ def _lighten(layers: nn.Sequential, place: int, norm: nn.GroupNorm) -> None:
     before, behind = list(layers)[:place], list(layers)[place + 1 : place + 3]
     if before and isinstance(before[-1], nn.Conv2d):
         before[-1].bias = None
+        if FewChannels.suits(before[-1]):
+            layers[place - 1] = FewChannels.of(before[-1])
     layers[place] = ChannelNorm.of(norm)
     if len(behind) == 2 and isinstance(behind[0], nn.ReLU) and _halves(behind[1]):
         layers[place] = NormReluPool.of(norm)

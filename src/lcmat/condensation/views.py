@@ -4,7 +4,6 @@ The mean gradient of a class comes from a layer's factors: its inputs and the gr
 over all classes gives. Only their product is formed for each class, as batched products of matrices.
 """
 
-import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,12 +16,11 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn import functional
 
+from lcmat.condensation.convolutions import class_gradients, class_outputs, is_plain
 from lcmat.training.inference import full_type
 from lcmat.training.inputs import input_type
 
 _NOTHING = torch.empty(0)
-# Positions of a convolution that one product of matrices adds up.
-_POSITIONS = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,17 +66,11 @@ def check_network(net: nn.Module) -> None:
     """
     for part in net.modules():
         batch_norm = isinstance(part, nn.modules.batchnorm._BatchNorm)
-        if batch_norm or (isinstance(part, nn.Conv2d) and not _is_plain(part)):
+        if batch_norm or (isinstance(part, nn.Conv2d) and not is_plain(part)):
             raise ValueError(
                 f"condensation needs a network without batch normalisation and with plain convolutions, such as "
                 f"'convnet' or 'mlp', but this one has {type(part).__name__}; train others on the result"
             )
-
-
-def _is_plain(layer: nn.Conv2d) -> bool:
-    """Whether a convolution has one group, no gaps, and zeros outside the image."""
-    apart = layer.groups > 1 or set(layer.dilation) != {1}
-    return not apart and layer.padding_mode == "zeros" and not isinstance(layer.padding, str)
 
 
 def view_gradients(net: nn.Module, layers: Sequence[nn.Module], inputs: Tensor, targets: Tensor) -> View:
@@ -199,12 +191,7 @@ def _class_gradients(layer: nn.Module, inputs: Tensor, slopes: Tensor, classes: 
         whole: Tensor = slopes.unflatten(0, (classes, samples)).mT @ inputs.unflatten(0, (classes, samples))
         return full_type(whole) / samples
     assert isinstance(layer, nn.Conv2d)
-    # Some samples at a time: a class's whole sum in one product has too few outputs to keep a large device busy.
-    share = math.gcd(samples, max(1, _POSITIONS // slopes[0, 0].numel()))
-    groups = len(inputs) // share
-    own = slopes.unflatten(0, (groups, share)).transpose(1, 2).flatten(2)
-    parts: Tensor = (own @ _patches(layer, inputs, groups).mT).unflatten(0, (classes, -1))
-    return parts.sum(1, dtype=torch.promote_types(parts.dtype, torch.float32)) / samples
+    return class_gradients(layer, inputs, slopes, classes) / samples
 
 
 def _class_outputs(layer: nn.Module, inputs: Tensor, weights: Tensor) -> Tensor:
@@ -220,28 +207,7 @@ def _class_outputs(layer: nn.Module, inputs: Tensor, weights: Tensor) -> Tensor:
         own: Tensor = inputs.unflatten(0, (classes, -1)) @ weights.mT
         return own.flatten(0, 1)
     assert isinstance(layer, nn.Conv2d)
-    sides = [_steps(layer, inputs.shape[2 + axis], axis) for axis in (0, 1)]
-    maps: Tensor = (weights @ _patches(layer, inputs, classes)).unflatten(2, (-1, *sides))
-    return maps.transpose(1, 2).flatten(0, 1)
-
-
-def _patches(layer: nn.Conv2d, inputs: Tensor, groups: int) -> Tensor:
-    """What a convolution sees at each position, `[groups, in·kernel, samples·positions]`.
-
-    Grouped convolutions would do without this copy, but go through slow paths of cuDNN; and `functional.unfold`
-    launches a kernel for each sample.
-    """
-    rows, columns = (int(part) for part in layer.padding)
-    seen = functional.pad(inputs, (columns, columns, rows, rows))
-    for axis in (0, 1):
-        seen = seen.unfold(2 + axis, layer.kernel_size[axis], layer.stride[axis])
-    by_group: Tensor = seen.unflatten(0, (groups, -1)).permute(0, 2, 5, 6, 1, 3, 4)
-    return by_group.flatten(4).flatten(1, 3)
-
-
-def _steps(layer: nn.Conv2d, size: int, axis: int) -> int:
-    """Positions of a convolution along one side of an image."""
-    return (size + 2 * int(layer.padding[axis]) - layer.kernel_size[axis]) // layer.stride[axis] + 1
+    return class_outputs(layer, inputs, weights)
 
 
 def _with_bias(head: nn.Module, features: Tensor) -> Tensor:
