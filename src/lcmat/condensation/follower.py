@@ -32,13 +32,18 @@ class Follower:
         self.net = self._draw().to(device).train()
         # Rounding to bfloat16 moves a class's mean gradient far less than another draw of its real samples does.
         self.quick = deepcopy(self.net).bfloat16() if precision == "bf16" else self.net
+        # What is done to all weights, many small tensors, is done to one: launches would take most of the time.
+        self._weights = self._quick_weights = joined(self.net)
+        if self.quick is not self.net:
+            self._quick_weights = joined(self.quick)
         recipe = plan.recipe
         self.optimiser = torch.optim.SGD(
-            self.net.parameters(),
+            [self._weights],
             lr=recipe.network_lr,
             momentum=recipe.network_momentum,
             weight_decay=recipe.network_decay,
-            fused=True,
+            # Its fused kernel is meant for large networks, and takes longer than three small ones here.
+            foreach=False,
         )
 
     def renew(self) -> None:
@@ -56,13 +61,9 @@ class Follower:
         for batch, wanted in zip(inputs, targets, strict=True):
             logits = full_type(self.quick(batch.to(input_type(self.quick))))
             loss = functional.cross_entropy(logits, wanted)
-            loss.backward()
-            if self.quick is not self.net:
-                for weight in self.net.parameters():
-                    weight.grad = torch.empty_like(weight)
-                _copy(_gradients(self.net), _gradients(self.quick))
+            found = torch.autograd.grad(loss, list(self.quick.parameters()), materialize_grads=True)
+            self._weights.grad = torch.cat([part.flatten() for part in found]).to(self._weights.dtype)
             self.optimiser.step()
-            self.optimiser.zero_grad()
             self._update_quick()
         return loss.detach()
 
@@ -72,8 +73,24 @@ class Follower:
 
     def _update_quick(self) -> None:
         if self.quick is not self.net:
-            self.quick.zero_grad()
-            _copy(list(self.quick.parameters()), list(self.net.parameters()))
+            self._quick_weights.copy_(self._weights)
+
+
+def joined(net: nn.Module) -> Tensor:
+    """All weights of a network, one behind the other in one tensor, of which they are parts from now on.
+
+    Example:
+        >>> from torch import nn
+        >>> net = nn.Linear(2, 1)
+        >>> _ = joined(net).copy_(torch.arange(3.0))
+        >>> net.weight.tolist(), net.bias.tolist()
+        ([[0.0, 1.0]], [2.0])
+    """
+    weights = list(net.parameters())
+    together = torch.cat([weight.detach().flatten() for weight in weights])
+    for weight, part in zip(weights, together.split([weight.numel() for weight in weights]), strict=True):
+        weight.data = part.view_as(weight)
+    return together
 
 
 def lightened(net: nn.Module) -> nn.Module:
@@ -105,13 +122,3 @@ def _lighten(layers: nn.Sequential, place: int, norm: nn.GroupNorm) -> None:
 def _halves(layer: nn.Module) -> bool:
     """Whether a layer is the 2 × 2 average pool."""
     return isinstance(layer, nn.AvgPool2d) and str(layer) == str(nn.AvgPool2d(2))
-
-
-def _gradients(net: nn.Module) -> list[Tensor]:
-    return [weight.grad for weight in net.parameters() if weight.grad is not None]
-
-
-@torch.no_grad()
-def _copy(into: list[Tensor], values: list[Tensor]) -> None:
-    """All of them by one launch."""
-    torch._foreach_copy_(into, values)
