@@ -4,161 +4,43 @@ For each proxy network, selection method and fraction: the gradient and the curv
 (last layer and whole network), and the test accuracy of fresh networks trained on the subset. Within each fraction,
 which would confound them, the rank correlation over methods and proxies, with a bootstrap interval.
 
-    python recipes/curvature_and_accuracy.py --data hub:uoft-cs/cifar10 --out runs/bound        # one GPU
+    python recipes/curvature_and_accuracy.py --data hub:uoft-cs/cifar10 --workers 3 --out runs/bound     # one GPU
     python recipes/curvature_and_accuracy.py --data digits --net convnet:width=32 --fractions 0.02,0.1 \
         --epochs 60 --out runs/bound-digits                                                     # a CPU, small
 
-Cells are recorded one by one: the same command again goes on with what is missing. `cells.csv` holds every cell,
-`correlations.csv` what came of them.
+Cells are recorded one by one: the same command again goes on with what is missing. With `--workers` the proxies are
+shared among processes, which share a GPU through NVIDIA's multi-process service where it can be had; processes started
+by hand, each with `--only-proxies`, do the same in one folder. The last one writes `bound.md`, a page with all tables,
+a figure and the correlations, and `bound/` with every cell: `docs/results/bound.md` is such a page. `--page` writes
+them from recorded cells alone.
 """
 
 import argparse
-import csv
-import io
 import json
-from collections.abc import Mapping, Sequence
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
-from statistics import fmean, stdev
 from typing import Any
 
 import typer
-from torch import nn
 
 import lcmat
 from lcmat import files, runtime
-from lcmat.landscape.correlation import bootstrap_interval, rank_correlation
-from lcmat.training import accuracy
+from lcmat.study.bound import Plan, measure_cells, read_cells
+from lcmat.study.bound_page import correlate, statements, write_results
+from lcmat.study.gpu_sharing import shared_gpu
 
 METHODS = "uniform,craig,gradmatch,adacore,lcmat-s"
-QUANTITIES = ("gradient_term", "curvature_term", "bound", "sharpness_from_below")
-SCOPES = ("head", "all")
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What is run; a folder holds the cells of one plan."""
-
-    data: str
-    net: str
-    methods: tuple[str, ...]
-    fractions: tuple[float, ...]
-    proxies: int
-    proxy_epochs: int
-    seeds: int
-    epochs: int
-    rho: float
-    samples: int | None
-
-
-def read_plan(arguments: argparse.Namespace) -> Plan:
-    """The plan that the command line asks for."""
-    return Plan(
-        data=arguments.data,
-        net=arguments.net,
-        methods=tuple(arguments.methods.split(",")),
-        fractions=tuple(map(float, arguments.fractions.split(","))),
-        proxies=arguments.proxies,
-        proxy_epochs=arguments.proxy_epochs,
-        seeds=arguments.seeds,
-        epochs=arguments.epochs,
-        rho=arguments.rho,
-        samples=arguments.samples,
-    )
-
-
-def run_cells(plan: Plan, splits: lcmat.Splits, folder: Path) -> list[dict[str, Any]]:
-    """Every cell, those that are recorded already included."""
-    records = folder / "cells.jsonl"
-    cells = {(cell["proxy"], cell["method"], cell["fraction"]): cell for cell in files.read_json_lines(records)}
-    for proxy in range(plan.proxies):
-        wanted = [(proxy, method, fraction) for method in plan.methods for fraction in plan.fractions]
-        if all(key in cells for key in wanted):
-            continue
-        model = lcmat.train(
-            plan.net, splits.train, epochs=plan.proxy_epochs, seed=proxy, checkpoint=folder / f"proxy-{proxy}"
-        )
-        signals = lcmat.extract(model, splits.train)
-        for key in wanted:
-            if key not in cells:
-                cells[key] = run_cell(plan, splits, model, signals, key)
-                files.append_json_line(records, cells[key])
-                typer.echo(f"{key}: accuracy {cells[key]['accuracy']:.4f}", err=True)
-    return list(cells.values())
-
-
-def run_cell(
-    plan: Plan, splits: lcmat.Splits, model: nn.Module, signals: lcmat.Signals, key: tuple[int, str, float]
-) -> dict[str, Any]:
-    """The terms of one subset, and how well networks train on it."""
-    proxy, method, fraction = key
-    subset = lcmat.select(signals, method, fraction=fraction, seed=proxy)
-    assert isinstance(subset, lcmat.Subset)
-    report = lcmat.curvature(
-        model, splits.train, {method: subset}, parameters=SCOPES, rho=plan.rho, radii=(), samples=plan.samples,
-        baseline=False, pictures=False, seed=proxy,
-    )  # fmt: skip
-    cell: dict[str, Any] = {"proxy": proxy, "method": method, "fraction": fraction, "size": len(subset)}
-    for scope in SCOPES:
-        [record] = report.find(method, parameters=scope).as_records()
-        wanted = (*QUANTITIES, "lambda_max", "lambda_min", "lambda_magnitude", "remainder", "converged")
-        cell |= {f"{name}_{scope}": record[name] for name in wanted}
-    found = [train_and_test(plan, splits, subset, 1000 * proxy + seed) for seed in range(plan.seeds)]
-    cell["accuracy"], cell["accuracies"] = fmean(found), found
-    cell["accuracy_sd"] = stdev(found) if len(found) > 1 else None
-    return cell
-
-
-def train_and_test(plan: Plan, splits: lcmat.Splits, subset: lcmat.Subset, seed: int) -> float:
-    """The test accuracy after the last epoch."""
-    kept = subset.apply(splits.train)
-    network = lcmat.train(plan.net, kept, epochs=plan.epochs, schedule="cosine", seed=seed)
-    return accuracy(network, splits.test)
-
-
-def correlate(plan: Plan, cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Within each fraction: Spearman's ρ of each quantity with the accuracy, over methods and proxies."""
-    rows = []
-    for fraction in plan.fractions:
-        own = [cell for cell in cells if cell["fraction"] == fraction]
-        for name in (f"{quantity}_{scope}" for scope in SCOPES for quantity in QUANTITIES):
-            xs, ys = [cell[name] for cell in own], [cell["accuracy"] for cell in own]
-            low, high = bootstrap_interval(xs, ys)
-            rows.append(
-                {"fraction": fraction, "quantity": name, "n": len(own), "spearman": rank_correlation(xs, ys),
-                 "low": low, "high": high}
-            )  # fmt: skip
-    return rows
-
-
-def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Records as a table, columns in the order of the first one."""
-    file = io.StringIO()
-    writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    files.write_text(path, file.getvalue())
-
-
-def summarise(plan: Plan, cells: Sequence[Mapping[str, Any]]) -> str:
-    """Means over the proxies, as a table in Markdown."""
-    names = ("accuracy", *(f"{name}_{scope}" for scope in SCOPES for name in (*QUANTITIES, "lambda_magnitude")))
-    lines = ["| fraction | method | " + " | ".join(names) + " |", "|---|---|" + "---:|" * len(names)]
-    for fraction in plan.fractions:
-        for method in plan.methods:
-            own = [cell for cell in cells if (cell["fraction"], cell["method"]) == (fraction, method)]
-            texts = []
-            for name in names:
-                values = [cell[name] for cell in own]
-                spread = f" ± {stdev(values):.3g}" if len(values) > 1 else ""
-                texts.append(f"{fmean(values):.3g}{spread}")
-            lines.append(f"| {fraction:g} | {method} | " + " | ".join(texts) + " |")
-    return "\n".join(lines)
-
-
-def main() -> None:
-    """Run what is missing, write the tables and print them."""
+def make_parser() -> argparse.ArgumentParser:
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default="hub:uoft-cs/cifar10")
     parser.add_argument("--net", default="resnet18", help="of the proxies and of the networks trained on subsets")
@@ -169,29 +51,121 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3, help="trainings on each subset")
     parser.add_argument("--epochs", type=int, default=200)
     parser.add_argument("--rho", type=float, default=0.1)
-    parser.add_argument("--samples", type=int, help="of the data for the whole network; 5,000, fewer on a CPU")
+    parser.add_argument("--samples", type=int, default=1000, help="of T in the Hessian of the whole network")
+    parser.add_argument("--products", type=int, default=24, help="Hessian-vector products of each, at most")
+    parser.add_argument("--tolerance", type=float, default=0.01, help="residual over the largest |λ| to stop at")
+    parser.add_argument("--precision", default="auto", help="of the whole network's gradients; TF32 on a GPU")
+    parser.add_argument("--batch-size", type=int, default=2048, help="of the Hessian; fewer where memory is short")
+    parser.add_argument("--only-proxies", default="", help="numbers of the proxies that this process does, as in 0,2")
+    parser.add_argument("--workers", type=int, default=1, help="processes that share the proxies")
+    parser.add_argument("--page", action="store_true", help="measure nothing, write the page of what is recorded")
     parser.add_argument("--out", type=Path, default=Path("runs/bound"))
-    plan = read_plan(arguments := parser.parse_args())
-    splits = lcmat.load(plan.data)
-    folder: Path = arguments.out
+    return parser
+
+
+def read_plan(arguments: argparse.Namespace) -> Plan:
+    """The plan that the command line asks for."""
+    given = {name: value for name, value in vars(arguments).items() if name in Plan.__dataclass_fields__}
+    given["methods"] = tuple(arguments.methods.split(","))
+    given["fractions"] = tuple(map(float, arguments.fractions.split(",")))
+    return Plan(**given)
+
+
+def say(line: str) -> None:
+    """A line of progress, at once, whatever stderr leads to."""
+    typer.echo(line, err=True)
+    sys.stderr.flush()
+
+
+def share_out(plan: Plan, workers: int) -> None:
+    """Let processes do the proxies.
+
+    Raises:
+        RuntimeError: when one of them fails; what the others measured is kept.
+    """
+    parts = [",".join(map(str, range(number, plan.proxies, workers))) for number in range(min(workers, plan.proxies))]
+    with (
+        tempfile.TemporaryDirectory(prefix="lcmat-") as place,
+        shared_gpu(runtime.pick_device(None), Path(place), say) as environment,
+    ):
+        command = [sys.executable, *sys.argv, "--workers", "1", "--only-proxies"]
+        crew = [
+            subprocess.Popen([*command, part], env={**os.environ, **environment}, stdout=subprocess.DEVNULL)
+            for part in parts
+        ]
+        try:
+            failed = [part for part, member in zip(parts, crew, strict=True) if member.wait() != 0]
+        finally:  # where this one is interrupted, they are too
+            for member in crew:
+                member.terminate()
+    if failed:
+        raise RuntimeError(f"the processes of proxies {' and '.join(failed)} failed; the same command goes on")
+
+
+def claim(plan: Plan, splits: lcmat.Splits, folder: Path) -> None:
+    """Write down what the folder holds.
+
+    Raises:
+        ValueError: when it holds cells of another plan or other data.
+    """
     asked = json.loads(json.dumps({"plan": asdict(plan), "fingerprint": splits.train.fingerprint}))
     settings = folder / "plan.json"
     if settings.exists():
         found = files.read_json(settings)
         if any(found[name] != value for name, value in asked.items()):
-            parser.error(f"{folder} holds cells of another plan or other data; name another folder with --out")
-    files.write_json(settings, {**asked, **runtime.versions()})
-    small = splits.train.inputs[0].numel() < 1024
-    with runtime.one_thread() if small else nullcontext():
-        cells = run_cells(plan, splits, folder)
-    write_csv(folder / "cells.csv", cells)
-    write_csv(folder / "correlations.csv", correlate(plan, cells))
-    typer.echo(summarise(plan, cells))
-    for row in correlate(plan, cells):
-        typer.echo(
-            f"{row['fraction']:g}  {row['quantity']:<28} Spearman {row['spearman']:+.2f} "
-            f"({row['low']:+.2f} to {row['high']:+.2f}), n = {row['n']}"
-        )
+            raise ValueError(f"{folder} holds cells of another plan or other data; name another folder with --out")
+        return
+    told = {
+        "data": f"{splits.name}, {len(splits.train):,} training and {len(splits.test):,} test samples",
+        "command": shlex.join(["python", "recipes/curvature_and_accuracy.py", *sys.argv[1:]]),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        **runtime.versions(),
+    }
+    files.write_json(settings, {**asked, "told": told})
+
+
+def planned(folder: Path) -> Plan:
+    """The plan whose cells a folder holds."""
+    found = files.read_json(folder / "plan.json")["plan"]
+    fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
+    return Plan(**fields)
+
+
+def finish(plan: Plan, folder: Path) -> None:
+    """Write the page once every cell is there."""
+    cells = list(read_cells(plan, folder).values())
+    missing = plan.proxies * len(plan.methods) * len(plan.fractions) - len(cells)
+    if missing:
+        say(f"{missing} cells are missing; the same command goes on with them, or another process is at them")
+        return
+    page = write_results(plan, cells, folder, files.read_json(folder / "plan.json")["told"])
+    for sentence in statements(plan, correlate(plan, cells)):
+        typer.echo(sentence.replace("*", ""))
+    typer.echo(f"written: {page}")
+
+
+def main() -> None:
+    """Measure what is missing, and write the page once nothing is."""
+    parser = make_parser()
+    arguments = parser.parse_args()
+    folder: Path = arguments.out
+    if arguments.page:
+        finish(planned(folder), folder)
+        return
+    plan = read_plan(arguments)
+    splits = lcmat.load(plan.data)
+    try:
+        claim(plan, splits, folder)
+    except ValueError as error:
+        parser.error(str(error))
+    if arguments.workers > 1:
+        share_out(plan, arguments.workers)
+    else:
+        proxies = [int(part) for part in arguments.only_proxies.split(",") if part] or range(plan.proxies)
+        small = splits.train.inputs[0].numel() < 1024
+        with runtime.one_thread() if small else nullcontext():
+            measure_cells(plan, splits, folder, proxies, say)
+    finish(plan, folder)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,250 @@
+"""The page on whether a smaller bound goes with a higher accuracy: tables, a figure, and what the numbers say."""
+
+import csv
+import io
+import json
+import math
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+from lcmat import files
+from lcmat.landscape.correlation import bootstrap_interval, rank_correlation
+from lcmat.report.plots import number
+from lcmat.report.wording import percent
+from lcmat.study.bound import SCOPES, Plan
+
+_WORDS = {"head": "last layer", "all": "whole network"}
+_QUANTITIES = {
+    "gradient_term": "gradient term", "curvature_term": "curvature term", "bound": "bound",
+    "lambda_max": "λ_max", "lambda_min": "λ_min", "lambda_magnitude": "max\\|λ\\|",
+}  # fmt: skip
+# The eigenvalue of largest magnitude orders sets as the curvature term does: one row is enough.
+_CORRELATED = ("gradient_term", "curvature_term", "bound", "lambda_max", "lambda_min")
+_FEWEST = 4  # pairs of which a rank correlation says anything
+_WIDTH = 130  # of a line of the page
+_COLOURS = ("#4477aa", "#ee6677")
+
+Cells = Sequence[Mapping[str, Any]]
+
+
+def correlate(plan: Plan, cells: Cells) -> list[dict[str, Any]]:
+    """Within each fraction, which would confound them: Spearman's ρ of each quantity with the accuracy."""
+    rows = []
+    for fraction in plan.fractions:
+        own = [cell for cell in cells if cell["fraction"] == fraction]
+        for name in (f"{quantity}_{scope}" for scope in SCOPES for quantity in _CORRELATED):
+            xs, ys = [cell[name] for cell in own], [cell["accuracy"] for cell in own]
+            low, high = bootstrap_interval(xs, ys)
+            rows.append(
+                {"fraction": fraction, "quantity": name, "n": len(own), "spearman": rank_correlation(xs, ys),
+                 "low": low, "high": high, "within_proxies": _within_proxies(plan, own, name)}
+            )  # fmt: skip
+    return rows
+
+
+def _within_proxies(plan: Plan, cells: Cells, name: str) -> float:
+    """The mean over the proxies of the correlation over the methods; nan for methods too few to rank."""
+    if len(plan.methods) < _FEWEST:
+        return math.nan
+    groups = ([cell for cell in cells if cell["proxy"] == proxy] for proxy in range(plan.proxies))
+    return fmean(rank_correlation([cell[name] for cell in own], [cell["accuracy"] for cell in own]) for own in groups)
+
+
+def write_results(plan: Plan, cells: Cells, folder: Path, protocol: Mapping[str, str]) -> Path:
+    """Write `cells.csv`, `cells.jsonl`, `correlations.csv`, `bound.svg` and the page `bound.md`; its path.
+
+    Args:
+        plan: what was measured.
+        cells: all of its cells.
+        folder: to write to; the page links to the other files as lying in a folder `bound` beside it.
+        protocol: what else the page says of how it was measured, such as the machine.
+    """
+    rows = correlate(plan, cells)
+    data = folder / "bound"
+    flat = [{name: value for name, value in cell.items() if not isinstance(value, dict)} for cell in cells]
+    _write_csv(data / "cells.csv", flat)
+    _write_csv(data / "correlations.csv", rows)
+    files.write_text(data / "cells.jsonl", "".join(f"{json.dumps(cell, ensure_ascii=False)}\n" for cell in cells))
+    draw(plan, cells, data / "bound.svg")
+    return files.write_text(folder / "bound.md", "\n".join(_page(plan, cells, rows, protocol)) + "\n")
+
+
+def _write_csv(path: Path, rows: Cells) -> None:
+    file = io.StringIO()
+    writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    files.write_text(path, file.getvalue())
+
+
+def _page(plan: Plan, cells: Cells, rows: Cells, protocol: Mapping[str, str]) -> Iterator[str]:
+    yield "# Does a smaller bound go with a higher accuracy?"
+    yield from _paragraph(
+        "LCMat chooses samples S so that the loss of S follows the loss of all data T around the proxy's parameters. "
+        "Its argument is a bound with two terms, ‖∇L(T) − ∇L(S)‖ and (ρ/2) max|λ| of H_T − H_S. If the bound is what "
+        "makes a subset good, then subsets with a smaller one should train better networks. Here both are measured for "
+        "the same subsets."
+    )
+    yield from ("", "## What it shows", "")
+    yield from _bullets(statements(plan, rows))
+    yield from _paragraph(
+        f"Spearman's rank correlation over {len(plan.methods)} methods × {plan.proxies} proxies within each fraction, "
+        "as a larger fraction alone makes bounds smaller and accuracies higher. If a smaller bound went with a higher "
+        "accuracy, it would be negative (for λ_min, which is below zero, positive). The 95 % intervals are of a "
+        "bootstrap over the pairs, which takes them as independent: pairs that share a proxy or a method are not, so "
+        f"that these intervals are too narrow. Of {len(rows)} intervals a few leave out zero by chance. In brackets "
+        "the mean of the correlations over the methods of one proxy: it leaves out what tells proxies apart, which is "
+        "no matter of selection."
+    )
+    yield from ("", "| quantity | " + " | ".join(f"at {percent(part)}" for part in plan.fractions) + " |")
+    yield "|---|" + "---:|" * len(plan.fractions)
+    for scope in SCOPES:
+        for quantity in _CORRELATED:
+            found = [_find(rows, fraction, f"{quantity}_{scope}") for fraction in plan.fractions]
+            yield f"| {_QUANTITIES[quantity]}, {_WORDS[scope]} | " + " | ".join(map(_both, found)) + " |"
+    yield from _tables(plan, cells)
+    yield from _method(plan, cells, protocol)
+
+
+def _paragraph(text: str) -> Iterator[str]:
+    yield from ("", *textwrap.wrap(text, _WIDTH, break_on_hyphens=False, break_long_words=False))
+
+
+def _bullets(texts: Iterable[str]) -> Iterator[str]:
+    for text in texts:
+        yield from textwrap.wrap(
+            text, _WIDTH, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False, break_long_words=False
+        )
+
+
+def statements(plan: Plan, rows: Cells) -> Iterator[str]:
+    """What the correlations of the bound say, in a sentence for each fraction and scope."""
+    for fraction in plan.fractions:
+        for scope in SCOPES:
+            row = _find(rows, fraction, f"bound_{scope}")
+            if not math.isfinite(row["low"]) or row["low"] <= 0 <= row["high"]:
+                verdict = "the interval holds zero, so that these subsets do not tell"
+            elif row["high"] < 0:
+                verdict = "a smaller bound goes with a higher accuracy"
+            else:
+                verdict = "a smaller bound goes with a *lower* accuracy"
+            where = f"**{percent(fraction)}, {_WORDS[scope]}**"
+            yield f"{where}: the rank correlation of bound and accuracy is {_interval(row)}; {verdict}."
+
+
+def _find(rows: Cells, fraction: float, name: str) -> Mapping[str, Any]:
+    return next(row for row in rows if (row["fraction"], row["quantity"]) == (fraction, name))
+
+
+def _interval(row: Mapping[str, Any]) -> str:
+    if not math.isfinite(row["spearman"]):
+        return "–"
+    words = f"{row['spearman']:+.2f} ({row['low']:+.2f} to {row['high']:+.2f})"
+    return words.replace("-", "−")
+
+
+def _both(row: Mapping[str, Any]) -> str:
+    within = f"{row['within_proxies']:+.2f}".replace("-", "−") if math.isfinite(row["within_proxies"]) else "–"
+    return f"{_interval(row)} [{within}]"
+
+
+def _tables(plan: Plan, cells: Cells) -> Iterator[str]:
+    yield from ("", "## The two terms and the eigenvalues")
+    yield from _paragraph(
+        f"Means ± standard deviations over the {plan.proxies} proxies, each with its own subsets. The accuracy, in %, "
+        f"is the mean of {plan.seeds} trainings on each subset. λ_max and λ_min are the ends of the spectrum of "
+        f"H_T − H_S; the curvature term is (ρ/2) max|λ| with ρ = {plan.rho:g}, and the bound the sum of both terms."
+    )
+    yield from ("", "![Gradient term and curvature term of each method](bound/bound.svg)")
+    for scope in SCOPES:
+        for fraction in plan.fractions:
+            yield from ("", f"### {_WORDS[scope].capitalize()}, {percent(fraction)}", "")
+            yield "| method | accuracy | " + " | ".join(_QUANTITIES.values()) + " |"
+            yield "|---|" + "---:|" * (1 + len(_QUANTITIES))
+            for method in plan.methods:
+                own = _own(cells, method, fraction)
+                texts = [_spread([100 * cell["accuracy"] for cell in own], "{:.1f}".format)]
+                texts += [_spread([cell[f"{name}_{scope}"] for cell in own], number) for name in _QUANTITIES]
+                yield f"| {method} | " + " | ".join(texts) + " |"
+
+
+def _own(cells: Cells, method: str, fraction: float) -> list[Mapping[str, Any]]:
+    return [cell for cell in cells if (cell["method"], cell["fraction"]) == (method, fraction)]
+
+
+def _spread(values: Sequence[float], written: Callable[[float], str]) -> str:
+    return written(fmean(values)) + (f" ± {written(stdev(values))}" if len(values) > 1 else "")
+
+
+def _method(plan: Plan, cells: Cells, protocol: Mapping[str, str]) -> Iterator[str]:
+    products = [cell["products_all"] for cell in cells]
+    full, drawn = (f"{cells[0][f'samples_{scope}']:,}" for scope in SCOPES)
+    rounded = {"auto": "TF32 on a GPU and float32 on a CPU", "tf32": "TF32"}.get(plan.precision, plan.precision)
+    yield from ("", "## How it was measured", "")
+    yield from _bullets((
+        f"Data: {protocol['data']}; networks: `{plan.net}`. Proxy i is trained for {plan.proxy_epochs} epochs under "
+        f"seed i and chooses under seed i; each subset trains {plan.seeds} fresh networks for {plan.epochs} epochs "
+        f"with a cosine schedule: {len(cells)} cells, {len(cells) * plan.seeds} trainings.",
+        "All samples of S count the same, as in the trainings; weights that a method defines are not used.",
+        f"Last layer: gradients and Hessians over all {full} samples of T, in closed form. The largest residual "
+        f"‖Hv − λv‖ of an end of the spectrum is {number(_worst(cells, 'head'))} of max|λ|.",
+        f"Whole network, gradients: over all {full} samples of T, products in {rounded}.",
+        f"Whole network, Hessians: over {drawn} samples of T, the same for all cells, and all of S. The distance "
+        "between T and this draw is part of the eigenvalues.",
+        f"Whole network, eigenvalues: Lanczos with {min(products)} to {max(products)} Hessian-vector products a cell, "
+        f"at most {plan.products}, until the residuals are {plan.tolerance:g} of max|λ|; the vectors are searched with "
+        f"products in {rounded}, eigenvalues vᵀHv and residuals ‖Hv − (vᵀHv)v‖ are of products in float32. The largest "
+        f"residual is {number(_worst(cells, 'all'))} of max|λ|; {_open_cells(plan, cells)} of {len(cells)} cells have "
+        f"one above {plan.tolerance:g}. Apart from rounding, λ_max can only be too small and λ_min only too large.",
+        "The sharpness itself is not measured here; `lcmat curvature` does that.",
+        f"On {protocol['date']}, on {protocol['machine']}, torch {protocol['torch']}, Python {protocol['python']}, "
+        f"lcmat {protocol['lcmat']}:",
+    ))  # fmt: skip
+    yield from ("", "```sh", protocol["command"], "```")
+    yield from _paragraph(
+        "Beside this page lie [every cell](bound/cells.csv), the same [with the seconds of each "
+        "part](bound/cells.jsonl), and the [correlations](bound/correlations.csv)."
+    )
+
+
+def _share(cell: Mapping[str, Any], scope: str) -> float:
+    """The larger residual of the two ends over max|λ|."""
+    largest = max(cell[f"lambda_max_residual_{scope}"], cell[f"lambda_min_residual_{scope}"])
+    return float(largest / cell[f"lambda_magnitude_{scope}"]) if cell[f"lambda_magnitude_{scope}"] > 0 else 0.0
+
+
+def _worst(cells: Cells, scope: str) -> float:
+    return max(_share(cell, scope) for cell in cells)
+
+
+def _open_cells(plan: Plan, cells: Cells) -> int:
+    return sum(_share(cell, "all") > plan.tolerance for cell in cells)
+
+
+def draw(plan: Plan, cells: Cells, path: Path) -> None:
+    """The two terms of each method as bars on top of each other, for each fraction and scope."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context({"svg.hashsalt": "lcmat", "svg.fonttype": "none", "font.family": "sans-serif"}):
+        figure = Figure(figsize=(8.5, 1.2 + 2.6 * len(plan.fractions)), layout="constrained")
+        panels = figure.subplots(len(plan.fractions), len(SCOPES), squeeze=False)
+        for line, fraction in zip(panels, plan.fractions, strict=True):
+            for panel, scope in zip(line, SCOPES, strict=True):
+                start = [0.0] * len(plan.methods)
+                for name, colour in zip(("gradient_term", "curvature_term"), _COLOURS, strict=True):
+                    means = [
+                        fmean(cell[f"{name}_{scope}"] for cell in _own(cells, method, fraction))
+                        for method in plan.methods
+                    ]
+                    panel.barh(plan.methods, means, left=start, color=colour, label=_QUANTITIES[name])
+                    start = [before + mean for before, mean in zip(start, means, strict=True)]
+                panel.set_title(f"{_WORDS[scope]}, {percent(fraction)}", fontsize=10)
+                panel.invert_yaxis()
+        figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
+        figure.supxlabel(f"bound, ρ = {plan.rho:g}", fontsize=10)
+        with files.replacing(path) as temporary:
+            figure.savefig(temporary, format="svg", metadata={"Date": None}, facecolor="white")
