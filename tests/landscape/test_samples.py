@@ -3,7 +3,8 @@ import torch
 
 from landscape.cases import subset_of
 from lcmat.landscape.samples import make_pool, samples_of_full
-from lcmat.types import SyntheticSet
+from lcmat.selection import select
+from lcmat.types import Signals, Subset, SyntheticSet
 from samples import digits_like, vectors
 
 
@@ -59,6 +60,15 @@ def test_drawn_samples_stand_for_the_data_and_the_subset_stays_whole() -> None:
     assert len(pool.data) <= 12
     with pytest.raises(ValueError, match="at least 1 sample"):
         make_pool(data, {}, samples=0)
+
+
+def test_a_random_subset_of_the_same_seed_does_not_lie_inside_of_the_draw() -> None:
+    data = digits_like(100)
+    subset = select(Signals(labels=data.labels), "uniform", count=20, seed=3)
+    assert isinstance(subset, Subset)
+    pool = make_pool(data, {"S": subset}, samples=50, seed=3)
+    shared = int(((pool.full > 0) & (pool.reduced["S"] > 0)).sum())
+    assert 0 < shared < 20
 
 
 def test_a_synthetic_set_stands_beside_the_data() -> None:

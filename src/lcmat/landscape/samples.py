@@ -7,6 +7,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
+from lcmat import seeding
 from lcmat.selection import select
 from lcmat.types import Data, ImageData, Signals, Subset, SyntheticSet
 
@@ -84,7 +85,9 @@ def _draw(data: Data, samples: int | None, seed: int) -> Tensor:
         raise ValueError(f"expected at least 1 sample of the data, got {samples}")
     if samples is None or samples >= len(data):
         return torch.arange(len(data))
-    return select(Signals(labels=data.labels), "uniform", count=samples, seed=seed).indices
+    # Not the seed itself: under it `uniform` chooses, and a random S would lie inside of the draw.
+    apart = seeding.derive(seed, "samples of T")
+    return select(Signals(labels=data.labels), "uniform", count=samples, seed=apart).indices
 
 
 def _rows(data: Data, item: Reduced, weighted: bool) -> tuple[Tensor | None, Tensor, tuple[Data, Tensor | None] | None]:
