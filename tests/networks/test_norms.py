@@ -81,7 +81,7 @@ def with_kernels() -> None:
 @pytest.mark.gpu
 @pytest.mark.usefixtures("with_kernels")
 @pytest.mark.parametrize("form", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("shape", [(128, 64, 32, 32), (116, 512, 4, 4), (7, 80, 9, 9), (3, 1, 4, 4), (2, 130, 1, 1)])
+@pytest.mark.parametrize("shape", [(128, 64, 32, 32), (116, 512, 4, 4), (7, 80, 9, 9), (3, 1, 4, 4), (9, 130, 1, 1)])
 @pytest.mark.parametrize(("relu", "joined"), [(True, True), (True, False), (False, True), (False, False)])
 def test_the_kernels_compute_what_the_layers_do(
     relu: bool, joined: bool, shape: tuple[int, ...], form: torch.dtype, monkeypatch: pytest.MonkeyPatch
@@ -89,23 +89,22 @@ def test_the_kernels_compute_what_the_layers_do(
     parts = [maps(seed, shape).to("cuda", form).requires_grad_() for seed in range(2 if joined else 1)]
     slopes = maps(2, shape).sub(5).cuda()
 
-    def everything() -> tuple[object, ...]:
+    def everything() -> tuple[Tensor, ...]:
         norm = twins(shape[1], relu=relu)[0].cuda()
         for _ in range(3):  # again, with tickets that were used
             value = norm(*parts)
             found = torch.autograd.grad((value.float() * slopes).sum(), [*parts, norm.weight, norm.bias])
         assert not norm.tickets.any()
-        return value, *found, norm.state_dict()
+        return tuple(part.float() for part in (value, *found, *norm.state_dict().values()))
 
-    own = everything()
+    own, again = everything(), everything()
     monkeypatch.setattr(BatchNorm, "kernels", False)
-    rough = form == torch.bfloat16
-    scale = slopes[:, 0].numel() ** 0.5  # sums over all pixels keep the rounding of each
-    value, *found, state = everything()
-    tolerance = {"rtol": 0.02, "atol": 0.02 * scale} if rough else {"rtol": 1e-3, "atol": 1e-4 * scale}
-    torch.testing.assert_close(own[0], value, rtol=0.02 if rough else 1e-4, atol=0.02 if rough else 1e-4)
-    torch.testing.assert_close(own[1:-1], tuple(found), **tolerance)
-    torch.testing.assert_close(own[-1], state, rtol=1e-4, atol=1e-4)
+    # Rounding decides on which side of the ReLU's corner a pixel lies, so that slopes of single ones may differ.
+    close, of_slopes = (1e-2, 0.1) if form == torch.bfloat16 else (1e-4, 5e-3)
+    for place, (ours, same, theirs) in enumerate(zip(own, again, everything(), strict=True)):
+        assert torch.equal(ours, same), "programs that sum may not depend on which of them is done first"
+        slope = 0 < place <= len(parts) + 2
+        assert float((ours - theirs).norm() / theirs.norm()) < (of_slopes if slope else close)
 
 
 @pytest.mark.gpu

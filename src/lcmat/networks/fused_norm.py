@@ -22,11 +22,11 @@ import triton.language as tl
 from torch import Tensor
 from torch.nn import functional
 
-_COLUMNS = 64  # channels that a program works on
-_ROWS = 128  # that it holds at a time, where it sums
-_PROGRAMS = 256  # that sum, all channels together: about two for each multiprocessor of a large GPU
-_TILE = 64  # rows of a program that does each element on its own
-_PARTS = 64  # that the last program adds up at a time
+# Programs that sum over rows: the channels of each, the rows that it holds at a time and reads ahead, how many there
+# are at most for all channels together, and what the last one adds up at a time.
+_COLUMNS, _ROWS, _AHEAD, _PROGRAMS, _PARTS, _WARPS = 32, 64, 4, 512, 128, 4
+# Programs that do each element on its own.
+_TILE_ROWS, _TILE_COLUMNS = 64, 64
 
 
 @triton.jit
@@ -58,7 +58,7 @@ def _sum_up(parts, tickets, first, second, column, inside, channels, columns: tl
 @triton.jit
 def _moments(
     maps, parts, tickets, mean, scale, running_mean, running_variance, seen, momentum, eps, rows, channels, share,
-    height: tl.constexpr, columns: tl.constexpr, at_once: tl.constexpr,
+    height: tl.constexpr, columns: tl.constexpr, at_once: tl.constexpr, ahead: tl.constexpr,
 ):  # fmt: skip
     column = tl.program_id(0) * columns + tl.arange(0, columns)
     inside = column < channels
@@ -68,7 +68,7 @@ def _moments(
     second = tl.zeros([height, columns], tl.float32)
     start = tl.program_id(1) * share
     end = tl.minimum(start + share, rows)
-    for at in range(start, end, height):
+    for at in tl.range(start, end, height, num_stages=ahead):
         row = at + tl.arange(0, height)
         there = (row < end)[:, None] & inside[None, :]
         values = tl.load(maps + row.to(tl.int64)[:, None] * channels + column[None, :], there, other=0.0)
@@ -146,6 +146,7 @@ def _active_slopes(
 def _reduce(
     maps, slopes, outputs, parts, tickets, mean, scale, weight, bias, of_weight, of_bias, rows, channels, share,
     relu: tl.constexpr, joined: tl.constexpr, height: tl.constexpr, columns: tl.constexpr, at_once: tl.constexpr,
+    ahead: tl.constexpr,
 ):  # fmt: skip
     column = tl.program_id(0) * columns + tl.arange(0, columns)
     inside = column < channels
@@ -153,7 +154,7 @@ def _reduce(
     second = tl.zeros([height, columns], tl.float32)
     start = tl.program_id(1) * share
     end = tl.minimum(start + share, rows)
-    for at in range(start, end, height):
+    for at in tl.range(start, end, height, num_stages=ahead):
         row = at + tl.arange(0, height)
         there = (row < end)[:, None] & inside[None, :]
         places = row.to(tl.int64)[:, None] * channels + column[None, :]
@@ -198,16 +199,14 @@ def suits(maps: Tensor, shortcut: Tensor | None) -> bool:
     )
 
 
-def groups(channels: int) -> int:
-    """Tickets that channels need, each an int32 that is 0 between uses."""
-    return -(-channels // _COLUMNS)
-
-
 def norm(
     maps: Tensor, shortcut: Tensor | None, weight: Tensor, bias: Tensor, running: tuple[Tensor, Tensor, Tensor],
     tickets: Tensor, *, momentum: float, eps: float, relu: bool,
 ) -> Tensor:  # fmt: skip
-    """relu(norm(x) + shortcut), both optional, over the batch; `running` mean, variance and count are updated."""
+    """relu(norm(x) + shortcut), both optional, over the batch; `running` mean, variance and count are updated.
+
+    `tickets` are the caller's own, int32, one for each channel, 0 between uses.
+    """
     apply: Any = _Norm.apply
     outputs: Tensor = apply(maps, shortcut, weight, bias, running, tickets, momentum, eps, relu)
     return outputs
@@ -225,12 +224,12 @@ class _Norm(torch.autograd.Function):
         grid, share, parts = _plan(maps, rows, channels)
         _moments[grid](
             maps, parts, tickets, mean, scale, *running, momentum, eps, rows, channels, share, _ROWS, _COLUMNS, _PARTS,
-            num_warps=8,
+            _AHEAD, num_warps=_WARPS,
         )  # fmt: skip
         joined = shortcut is not None
         _apply[_tiles(rows, channels)](
             maps, shortcut if joined else maps, outputs, mean, scale, weight, bias, rows, channels,
-            relu, joined, _TILE, _COLUMNS, num_warps=4,
+            relu, joined, _TILE_ROWS, _TILE_COLUMNS, num_warps=4,
         )  # fmt: skip
         ctx.save_for_backward(maps, shortcut, outputs if joined and relu else None, weight, bias, mean, scale)
         ctx.tickets, ctx.eps, ctx.relu = tickets, eps, relu
@@ -256,11 +255,11 @@ class _Norm(torch.autograd.Function):
         about = mean, scale, weight, bias, *sums
         _reduce[grid](
             *known, parts, ctx.tickets, *about, rows, channels, share, ctx.relu, joined, _ROWS, _COLUMNS, _PARTS,
-            num_warps=8,
+            _AHEAD, num_warps=_WARPS,
         )  # fmt: skip
         _descend[_tiles(rows, channels)](
-            *known, *about, of_maps, of_shortcut if joined else of_maps, rows, channels, ctx.relu, joined, _TILE,
-            _COLUMNS, num_warps=4,
+            *known, *about, of_maps, of_shortcut if joined else of_maps, rows, channels, ctx.relu, joined,
+            _TILE_ROWS, _TILE_COLUMNS, num_warps=4,
         )  # fmt: skip
         return of_maps, of_shortcut, *sums.to(weight.dtype), *[None] * 5
 
@@ -275,11 +274,12 @@ def layers(maps: Tensor, shortcut: Tensor | None, weight: Tensor, bias: Tensor, 
 
 def _plan(maps: Tensor, rows: int, channels: int) -> tuple[tuple[int, int], int, Tensor]:
     """The grid of programs that sum, the rows of each, and room for their sums."""
-    parts = max(1, min(_PROGRAMS // groups(channels), triton.cdiv(rows, _TILE)))
+    groups = triton.cdiv(channels, _COLUMNS)
+    parts = max(1, min(_PROGRAMS // groups, triton.cdiv(rows, _ROWS)))
     share = triton.cdiv(rows, parts)
     parts = triton.cdiv(rows, share)
-    return (groups(channels), parts), share, torch.empty(2, parts, channels, device=maps.device)
+    return (groups, parts), share, torch.empty(2, parts, channels, device=maps.device)
 
 
 def _tiles(rows: int, channels: int) -> tuple[int, int]:
-    return triton.cdiv(rows, _TILE), groups(channels)
+    return triton.cdiv(rows, _TILE_ROWS), triton.cdiv(channels, _TILE_COLUMNS)

@@ -77,7 +77,7 @@ def _compare(fused: Any, device: str = "cuda") -> None:
         part.reshape(3, 70, 4, 4).contiguous(memory_format=torch.channels_last).requires_grad_() for part in numbers
     )
     weight, bias = (torch.linspace(low, 1, 70, device=device).requires_grad_() for low in (0.5, -1.0))
-    tickets = torch.zeros(2, dtype=torch.int32, device=device)
+    tickets = torch.zeros(70, dtype=torch.int32, device=device)
     for inputs, relu in (((maps, shortcut), True), ((maps, None), True), ((maps, None), False)):
         running = (
             torch.zeros(70, device=device),
