@@ -111,7 +111,7 @@ def pick_by_sweeps(
 
 @cache
 def sweeping_kernels() -> Any:
-    """The module whose `step` is two kernels in Triton, if there is one that does what the plain one does; else None."""
+    """The module whose `step` is two kernels in Triton, if there is one and it does what the plain one does."""
     return kernels.tried("lcmat.selection.fused_sweeps", lambda module: _compare(module.step), doing="selecting")
 
 
