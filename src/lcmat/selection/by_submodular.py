@@ -179,8 +179,9 @@ class _Volume:
     def __init__(self, directions: Tensor, capacity: int, ridge: float) -> None:
         self.directions, self.ridge = directions, ridge
         self.merits = (1 + _squares(directions)) / 2
-        self.basis = self.merits.new_empty(capacity, directions.shape[1] + 1)
+        self.basis = self.merits.new_zeros(capacity, directions.shape[1] + 1)
         self.one = self.basis.new_ones(1)
+        self.place = torch.zeros(1, dtype=torch.int64, device=directions.device)
         self.size = 0
 
     def gains(self, merits: Tensor) -> Tensor:
@@ -189,13 +190,16 @@ class _Volume:
 
     def take(self, pick: Tensor) -> None:
         """Add the row of the Cholesky factor, as a vector of d + 1 numbers."""
-        basis, t = self.basis, self.size
+        # On a GPU all rows, of which those to come are 0, so that shapes are the same at every pick.
+        known = self.basis[: self.size] if self.basis.device.type == "cpu" else self.basis
         lifted = torch.cat([self.one, self.directions.index_select(0, pick)[0].double()]) / math.sqrt(2)
-        rest = lifted - basis[:t].T @ (basis[:t] @ lifted)
-        basis[t] = rest / (self.ridge + rest @ lifted).sqrt()
-        row = (self.directions @ basis[t, 1:].to(self.directions.dtype)).double().add_(basis[t, 0])
-        self.merits = (self.merits - row.square_().div_(2)).clamp_(min=0)
-        self.size = t + 1
+        rest = lifted - known.T @ (known @ lifted)
+        new = rest / (self.ridge + rest @ lifted).sqrt()
+        self.basis.index_copy_(0, self.place, new[None])
+        self.place.add_(1)
+        self.size += 1
+        row = (self.directions @ new[1:].to(self.directions.dtype)).double().add_(new[0])
+        self.merits.sub_(row.square_().div_(2)).clamp_(min=0)
 
 
 def _directions(features: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from lcmat.linear_head import factors, mean_gradient, products_with
+from lcmat.selection.course import pick_repeatedly
 from lcmat.selection.held_out import held_out
 from lcmat.selection.registry import SELECTORS, SelectorFacts
 from lcmat.selection.ties import Picker, Ties
@@ -65,18 +66,19 @@ def glister(
     if note and signals.validation is not None:
         note = "glister judges by their own samples the classes that the validation signals lack"
     judge = factors(validation)
+    judge = replace(judge, residuals=judge.residuals.clone())
     length = rate / count
     logits = validation.need("logits").double().clone()
     steps = head.residuals.double()
-    order = torch.empty(count, dtype=torch.int64, device=head.inputs.device)
-    slopes = torch.empty(count, dtype=head.inputs.dtype, device=head.inputs.device)  # ⟨∇L_V, g⟩ of each pick
-    for t in range(count):
-        values = products_with(head, mean_gradient(judge))
-        pick = picker.pick(values, order[:t])
-        order[t], slopes[t] = pick[0], values.index_select(0, pick)[0]
-        if t + 1 < count:
-            along = (judge.inputs @ head.inputs.index_select(0, pick)[0]).double()
-            logits.addcmul_(along[:, None], steps.index_select(0, pick), value=-length)
-            judge = replace(judge, residuals=validation.residuals_at(logits).to(judge.inputs.dtype))
-    gains = length * slopes.double()
-    return Picks(order, gains, note=note)
+
+    def slopes() -> Tensor:
+        """⟨∇L_V, g⟩ of every sample."""
+        return products_with(head, mean_gradient(judge))
+
+    def take(pick: Tensor) -> None:
+        along = (judge.inputs @ head.inputs.index_select(0, pick)[0]).double()
+        logits.addcmul_(along[:, None], steps.index_select(0, pick), value=-length)
+        judge.residuals.copy_(validation.residuals_at(logits))
+
+    order, found = pick_repeatedly(slopes, take, count, picker)
+    return Picks(order, length * found, note=note)

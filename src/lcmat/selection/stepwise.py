@@ -11,6 +11,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from lcmat.selection.course import pick_repeatedly
 from lcmat.selection.lazy import Purse
 from lcmat.selection.ties import Picker
 from lcmat.types import Picks
@@ -27,13 +28,13 @@ class SetFunction(Protocol):
         """By how much samples of these merits raise the function, `[k]`."""
 
     def take(self, pick: Tensor) -> None:
-        """Add a sample `[1]` to the picks."""
+        """Add a sample `[1]` to the picks, in place and without waiting for a device."""
 
 
 def pick_stepwise(make: Callable[[], SetFunction], count: int, *, picker: Picker, purse: Purse | None) -> Picks:
     """Pick again and again the sample of largest gain.
 
-    Without a purse no pick is waited for: on a GPU the kernels of one follow on those of the last.
+    Without a purse no pick is waited for: on a GPU one is captured and replayed.
 
     Args:
         make: the function before the first pick.
@@ -49,12 +50,7 @@ def pick_stepwise(make: Callable[[], SetFunction], count: int, *, picker: Picker
 
 def _run(function: SetFunction, count: int, picker: Picker) -> tuple[Tensor, Tensor]:
     """`count` picks and their gains."""
-    order = torch.empty(count, dtype=torch.int64, device=picker.given.device)
-    merits = torch.empty(count, dtype=torch.float64, device=order.device)
-    for t in range(count):
-        pick = picker.pick(function.merits, order[:t])
-        order[t], merits[t] = pick[0], function.merits.index_select(0, pick)[0]
-        function.take(pick)
+    order, merits = pick_repeatedly(lambda: function.merits, function.take, count, picker)
     return order, function.gains(merits)
 
 
