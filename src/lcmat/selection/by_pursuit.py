@@ -9,6 +9,7 @@ from torch import Tensor
 
 from lcmat import runtime
 from lcmat.linear_head import Factors, factors, gram, mean_gradient, products_with
+from lcmat.selection.course import Course, Replayed
 from lcmat.selection.held_out import held_out
 from lcmat.selection.nonnegative import GrowingRegression
 from lcmat.selection.registry import SELECTORS, SelectorFacts
@@ -91,25 +92,22 @@ def pursue(
     """
     # Two threads for steps this short would mostly wait for each other.
     with runtime.one_thread():
-        picked = _Picked(head, target, count, memory)
+        picked = _Picked(head, target, count, picker, memory=memory, signed=signed)
         regression = GrowingRegression(count, penalty, signed=signed)
-        left = picked.targets
         history: list[Tensor] = []
         explained = [0.0]
         for t in range(count):
-            values = left.abs() if signed else left
-            pick = picker.pick(values, picked.order[:t])
-            value, products, goal = picked.add(pick, values)
+            value, goal, products = picked.next()
             if not signed and value <= 0 and t >= len(picker.given):
-                picked.order[t:] = picker.rest(values, picked.order[:t])[: count - t]
+                picked.order[t:] = picker.rest(picked.values, picked.order[:t])[: count - t]
                 break
             regression.add(products, goal)
             history.append(regression.weights[: t + 1].clone())
             explained.append(regression.explained)
-            left = picked.targets - picked.mixture(history[-1])
+            picked.weights[: t + 1] = history[-1]
     gains = torch.zeros(count, dtype=torch.float64)
     gains[: len(history)] = torch.tensor(explained, dtype=torch.float64).diff()
-    return Picks(picked.order, gains, weigh=lambda k: _weights(history, k, len(left)))
+    return Picks(picked.order, gains, weigh=lambda k: _weights(history, k, len(head.inputs)))
 
 
 def _weights(history: Sequence[Tensor], count: int, n: int) -> Tensor:
@@ -128,58 +126,86 @@ class _Picked:
     `[C, d+1]`, and multiplied with all gradients. The regression wants all digits of the few products it sees: those of
     the rows where these are in double precision, else products of their own.
 
+    On a GPU one pick is captured and replayed, so shapes are those of the last pick from the first on: what there is no
+    pick for yet has weight 0.
+
     Attributes:
-        order: the picks, `[capacity]`, of which the first `size` are settled.
-        size: how many there are.
+        order: the picks, `[capacity]`.
+        weights: of the picks, for the caller to set, `[capacity]`.
+        values: by which the last pick was the best, `[n]`.
     """
 
-    def __init__(self, head: Factors, target: Tensor, capacity: int, memory: int) -> None:
+    def __init__(
+        self, head: Factors, target: Tensor, capacity: int, picker: Picker, *, memory: int, signed: bool
+    ) -> None:
         n, classes, width = len(head.inputs), head.residuals.shape[1], head.inputs.shape[1]
-        self.head = head
-        self.size = 0
         device = head.inputs.device
-        self.order = torch.empty(capacity, dtype=torch.int64, device=device)
+        self.head, self.signed = head, signed
+        self.size = 0
+        self.course = Course(picker, capacity)
+        self.order = self.course.order
+        self.weights = head.inputs.new_zeros(capacity)
         self.target = target.double()
         self.targets = products_with(head, target).double()
+        self.values = self.targets
+        self.found = self.targets[:0]
         self.rows: Tensor | None = None
         if capacity * n * head.inputs.element_size() <= memory:
-            self.rows = head.inputs.new_empty(capacity, n)
+            # A GPU sums over the picks fastest where those of one sample lie side by side.
+            shape = (capacity, n) if device.type == "cpu" else (n, capacity)
+            rows = head.inputs.new_zeros(shape)
+            self.rows = rows if device.type == "cpu" else rows.T
         self.exact = self.rows is not None and self.rows.dtype == torch.float64
         kept = 0 if self.exact else capacity
-        self.residuals = torch.empty(kept, classes, dtype=torch.float64, device=device)
-        self.inputs = torch.empty(kept, width, dtype=torch.float64, device=device)
+        self.residuals = torch.zeros(kept, classes, dtype=torch.float64, device=device)
+        self.inputs = torch.zeros(kept, width, dtype=torch.float64, device=device)
+        self.replayed = Replayed(self._pick, device, capacity - len(self.course.given))
 
-    def add(self, pick: Tensor, values: Tensor) -> tuple[float, Tensor, float]:
-        """Take a sample `[1]`: its value, its products with the picks, itself last, `[size]`, and with the target.
+    def next(self) -> tuple[float, float, Tensor]:
+        """One more pick: its value, its product with the target, and those with the picks, itself last, `[size]`.
 
         All that the regression on the processor needs comes in one copy, the only time that a device is waited for.
         """
-        t = self.size
-        self.size = t + 1
-        self.order[t] = pick[0]
+        if self.size < len(self.course.given):
+            self._pick(self.course.given[self.size])
+        else:
+            self.replayed()
+        self.size += 1
+        found = self.found.cpu()
+        return float(found[0]), float(found[1]), found[2 : 2 + self.size]
+
+    def _pick(self, pick: Tensor | None = None) -> None:
+        """Take a sample `[1]`, by default the best."""
+        on_cpu = self.order.device.type == "cpu"
+        left = self.targets - self._mixture(self.size if on_cpu else len(self.order))
+        self.values = left.abs() if self.signed else left
+        pick = self.course.best(self.values) if pick is None else pick
         one = _rows_of(self.head, pick)
         if self.rows is not None:
-            self.rows[t] = gram(one, self.head)[0]
-        goal, products = self._of_the_last(one, pick)
-        found = torch.cat([values.index_select(0, pick), goal, products]).cpu()
-        return float(found[0]), found[2:], float(found[1])
+            self.rows.index_copy_(0, self.course.place, gram(one, self.head))
+        if not self.exact:
+            self.residuals.index_copy_(0, self.course.place, one.residuals.double())
+            self.inputs.index_copy_(0, self.course.place, one.inputs.double())
+        self.course.settle(pick)
+        known = self.size + 1 if on_cpu else len(self.order)
+        goal, products = self._of_the_last(pick, known)
+        self.found = torch.cat([self.values.index_select(0, pick), goal, products])
 
-    def _of_the_last(self, one: Factors, pick: Tensor) -> tuple[Tensor, Tensor]:
-        """The newest pick's product with the target, `[1]`, and with the picks, `[size]`, float64."""
-        t = self.size - 1
+    def _of_the_last(self, pick: Tensor, known: int) -> tuple[Tensor, Tensor]:
+        """The newest pick's product with the target, `[1]`, and with the first `known` picks, float64."""
         if self.exact and self.rows is not None:
-            return self.targets.index_select(0, pick), self.rows[t].index_select(0, self.order[: t + 1])
-        self.residuals[t], self.inputs[t] = one.residuals[0], one.inputs[0]
-        residual, inputs = self.residuals[t], self.inputs[t]
-        products = (self.residuals[: t + 1] @ residual) * (self.inputs[: t + 1] @ inputs)
+            own = self.rows.index_select(0, self.course.place - 1)[0]
+            return self.targets.index_select(0, pick), own.index_select(0, self.order[:known])
+        residual, inputs = (kept.index_select(0, self.course.place - 1)[0] for kept in (self.residuals, self.inputs))
+        products = (self.residuals[:known] @ residual) * (self.inputs[:known] @ inputs)
         return (residual @ (self.target @ inputs))[None], products
 
-    def mixture(self, weights: Tensor) -> Tensor:
-        """⟨g_j, Σ_i w_i g_i⟩ for all j, `[n]`."""
-        weights = weights.to(self.head.inputs.dtype).to(self.head.inputs.device)
+    def _mixture(self, known: int) -> Tensor:
+        """⟨g_j, Σ_i w_i g_i⟩ for all j and the first `known` picks, `[n]`."""
+        weights = self.weights[:known]
         if self.rows is not None:
-            return weights @ self.rows[: self.size]
-        some = _rows_of(self.head, self.order[: self.size])
+            return weights @ self.rows[:known]
+        some = _rows_of(self.head, self.order[:known])
         return products_with(self.head, (some.residuals * weights[:, None]).T @ some.inputs)
 
 
