@@ -1,6 +1,5 @@
 """The network that looks at real and synthetic samples: drawn anew every so often, trained in between."""
 
-from collections.abc import Sequence
 from copy import deepcopy
 
 import torch
@@ -55,17 +54,24 @@ class Follower:
         self._update_quick()
         self.drawn += 1
 
-    def train(self, inputs: Sequence[Tensor], targets: Sequence[Tensor]) -> Tensor:
-        """One step of training on each batch `[n, ...]` with distributions over the classes `[n, C]`; the last loss."""
-        loss = torch.zeros((), device=inputs[0].device)
-        for batch, wanted in zip(inputs, targets, strict=True):
-            logits = full_type(self.quick(batch.to(input_type(self.quick))))
-            loss = functional.cross_entropy(logits, wanted)
-            found = torch.autograd.grad(loss, list(self.quick.parameters()), materialize_grads=True)
+    def train(self, inputs: Tensor, targets: Tensor, *, size: int) -> Tensor:
+        """Steps of training on one batch after the other; the loss of the last.
+
+        Args:
+            inputs: `[steps·size, ...]`.
+            targets: distributions over the classes, `[steps·size, C]`.
+            size: of a batch.
+        """
+        weights = list(self.quick.parameters())
+        for batch, wanted in zip(inputs.to(input_type(self.quick)).split(size), targets.split(size), strict=True):
+            logits = full_type(self.quick(batch))
+            # The derivative of the mean cross-entropy by its formula, in a third of the launches.
+            slopes = (logits.detach().softmax(1) - wanted) / len(wanted)
+            found = torch.autograd.grad(logits, weights, slopes, materialize_grads=True)
             self._weights.grad = torch.cat([part.flatten() for part in found]).to(self._weights.dtype)
             self.optimiser.step()
             self._update_quick()
-        return loss.detach()
+        return functional.cross_entropy(logits.detach(), wanted)
 
     def _draw(self) -> nn.Module:
         seed = seeding.derive(self._plan.seed, "condensation", "network", self.drawn)

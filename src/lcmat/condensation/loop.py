@@ -147,7 +147,7 @@ class Loop:
                 inputs, targets = augment.cutmix(
                     inputs, targets, probability=recipe.cutmix, generator=draws, batches=count
                 )
-            loss = self.follower.train(inputs.split(size), targets.split(size))
+            loss = self.follower.train(inputs, targets, size=size)
             done += count
         return loss
 
