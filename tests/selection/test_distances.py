@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from lcmat.linear_head import factors, hessian_columns, hessian_variances, top_coordinates
+from lcmat.selection import differences
 from lcmat.selection import distances as module
 from lcmat.selection.distances import (
     Cached,
@@ -136,9 +137,9 @@ def test_differences_taken_at_once_are_those_of_single_pairs(
     truth = torch.tensor(
         [[sum(abs(x - y).item() ** power for x, y in zip(a, b, strict=True)) for b in right] for a in left]
     )
-    monkeypatch.setattr(module, "BLOCK", 50)
-    torch.testing.assert_close(module.direct_distances(left, right, power=power).float(), truth)
-    torch.testing.assert_close(module._by_broadcasting(left, right, power=power).float(), truth)
+    monkeypatch.setattr(differences, "BLOCK", 50)
+    torch.testing.assert_close(differences.direct_distances(left, right, power=power).float(), truth)
+    torch.testing.assert_close(differences._by_broadcasting(left, right, power=power).float(), truth)
 
 
 class _Largest(TorchDispatchMode):
@@ -168,7 +169,34 @@ def test_curvature_is_never_spread_out_over_pairs_and_coordinates() -> None:
 
 def test_differences_taken_at_once_stay_within_their_block(monkeypatch: pytest.MonkeyPatch) -> None:
     left, right = torch.randn(40, 16), torch.randn(30, 16)
-    monkeypatch.setattr(module, "BLOCK", 5 * 30 * 16)
+    monkeypatch.setattr(differences, "BLOCK", 5 * 30 * 16)
     with _Largest() as largest:
-        module._by_broadcasting(left, right, power=1)
+        differences._by_broadcasting(left, right, power=1)
     assert largest.numbers == 5 * 30 * 16
+
+
+class _Kernels:
+    """In the place of the kernel: plain torch, wrong where asked for."""
+
+    def __init__(self, factor: float = 1.0) -> None:
+        self.factor = factor
+
+    def distances(self, left: Tensor, right: Tensor, *, power: Literal[1, 2]) -> Tensor:
+        return differences._by_broadcasting(left, right, power=power) * self.factor
+
+
+def test_the_kernel_is_tried_against_plain_torch_before_it_is_used() -> None:
+    differences._compare(_Kernels(), "cpu")
+    with pytest.raises(AssertionError, match="not close"):
+        differences._compare(_Kernels(1.01), "cpu")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("power", [1, 2])
+def test_the_kernel_gives_what_plain_torch_gives(power: Literal[1, 2], dtype: torch.dtype) -> None:
+    assert differences._kernels() is not None
+    for rows, columns, depth in ((9, 1, 1), (700, 65, 10), (65, 700, 100)):
+        left, right = torch.randn(rows, depth, dtype=dtype), torch.randn(columns, depth, dtype=dtype)
+        found = differences.direct_distances(left.cuda(), right.cuda(), power=power).cpu()
+        torch.testing.assert_close(found, differences.direct_distances(left, right, power=power))

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from lcmat.selection import greedy as module
-from lcmat.selection.distances import Euclidean, Streamed, direct_distances, from_matrix, measure
+from lcmat.selection.differences import direct_distances
+from lcmat.selection.distances import Euclidean, Streamed, from_matrix, measure
 from lcmat.selection.farthest import farthest_first
 from lcmat.selection.greedy import cluster_sizes, facility_location
 from lcmat.selection.ties import Ties

@@ -5,19 +5,18 @@ Both come from the same `Pairs`, so that the choice changes memory and speed, no
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import torch
 from torch import Tensor
 
 from lcmat import runtime
 from lcmat.linear_head import Factors
+from lcmat.selection.differences import FEW, direct_distances
 
 Index: TypeAlias = Tensor | slice
 TILE = 512  # rows and columns worked on at once: a tile of this size stays in a processor's cache
 GPU_TILE = 4096  # on a GPU large tiles count: each operation on one must outlast its start
-FEW = 8  # rows whose differences a GPU takes directly: each operation saved is time, the arithmetic is none
-BLOCK = 2**24  # differences taken at once on a GPU: 67 MB in single precision
 CANCELLED = 1e-3  # of |x|² + |y|²: a smaller |x − y|² has lost digits in single precision and is computed again
 
 
@@ -300,30 +299,6 @@ class Divergences:
         everyone = torch.arange(self.n, device=total.device)
         itself = everyone[rows, None] == everyone[columns]
         return total.mul_(0.5).clamp_(min=0).masked_fill_(itself, 0.0)
-
-
-def direct_distances(left: Tensor, right: Tensor, *, power: Literal[1, 2]) -> Tensor:
-    """Σ_k |x_ik − y_jk|^power, difference by difference, so that nothing cancels, `[rows, columns]`.
-
-    Example:
-        >>> direct_distances(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, -4.0]]), power=1).tolist()
-        [[7.0]]
-    """
-    if left.device.type == "cpu":
-        distances = torch.cdist(left, right, p=power, compute_mode="donot_use_mm_for_euclid_dist")
-        return distances.square_() if power == 2 else distances
-    return _by_broadcasting(left, right, power=power)
-
-
-def _by_broadcasting(left: Tensor, right: Tensor, *, power: Literal[1, 2]) -> Tensor:
-    """`direct_distances` through the differences themselves: on a GPU several times faster than `torch.cdist`."""
-    total = left.new_empty(len(left), len(right))
-    rows = max(1, BLOCK // max(1, right.numel()))
-    for start in range(0, len(left), rows):
-        differences = left[start : start + rows, None] - right
-        differences = differences.abs_() if power == 1 else differences.square_()
-        torch.sum(differences, -1, out=total[start : start + rows])
-    return total
 
 
 def _tile_side(device: torch.device) -> int:
