@@ -1,13 +1,17 @@
 """Filter normalisation against its definition, and losses over planes against one by one."""
 
+import copy
+
 import pytest
 import torch
 from torch import Tensor, nn
 
 from landscape.cases import CPU, flat_parameters, mean_loss, subset_of, tiny_pool
 from lcmat import seeding
+from lcmat.condensation.norms import NormReluPool
+from lcmat.landscape import surface as surface_module
 from lcmat.landscape.samples import make_pool
-from lcmat.landscape.surface import Surface, filter_normalised
+from lcmat.landscape.surface import Surface, filter_normalised, quick_copy
 from lcmat.networks import build
 from samples import digits_like, normalised_net, same_state
 
@@ -79,6 +83,36 @@ def test_a_gpu_gives_what_the_processor_gives(net: str) -> None:
     for name in ("T", "S"):
         torch.testing.assert_close(lines[1].losses[name], lines[0].losses[name], rtol=1e-3, atol=1e-5)
         torch.testing.assert_close(rounded.losses[name], lines[0].losses[name], rtol=2e-2, atol=1e-3)
+
+
+def test_the_quick_copy_of_a_convnet_has_its_logits_and_all_weights_that_a_direction_moves() -> None:
+    data = digits_like(12, size=16)
+    model = build("convnet:width=4", data).eval()
+    with torch.no_grad():
+        for part in model.parameters():
+            part.add_(0.3 * torch.randn(part.shape, generator=torch.Generator().manual_seed(part.numel())))
+    own = quick_copy(model)
+    assert sum(isinstance(part, NormReluPool) for part in own.modules()) == 3
+    assert not any(isinstance(part, NormReluPool) for part in model.modules())
+    moved = [{name for name, part in net.named_parameters() if part.ndim > 1} for net in (model, own)]
+    assert moved[0] == moved[1]
+    inputs = torch.randn(5, *data.inputs.shape[1:], generator=torch.Generator().manual_seed(1))
+    torch.testing.assert_close(own(inputs), model(inputs), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("precision", ["float32", "tf32", "bf16"])
+def test_kernels_give_the_losses_of_the_layers(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = digits_like(300, size=32)
+    model = build("convnet", data).eval()
+    pool = make_pool(data, {"S": subset_of(data, [1, 5, 70])})
+    surface = Surface(model, pool, torch.device("cuda"), precision=precision)
+    quick = surface.plane(0, resolution=3)
+    monkeypatch.setattr(surface_module, "quick_copy", copy.deepcopy)
+    plain = surface.plane(0, resolution=3)
+    tolerance = {"float32": 1e-4, "tf32": 2e-2, "bf16": 5e-2}[precision]
+    for name in ("T", "S"):
+        torch.testing.assert_close(quick.losses[name], plain.losses[name], rtol=tolerance, atol=tolerance)
 
 
 def test_frozen_parameters_stay_and_every_step_is_counted() -> None:
