@@ -94,11 +94,16 @@ def pursue(
     with runtime.one_thread():
         picked = _Picked(head, target, count, picker, memory=memory, signed=signed)
         regression = GrowingRegression(count, penalty, signed=signed)
+        replayed = Replayed(picked.pick, picked.order.device, count - len(picked.course.given))
         history: list[Tensor] = []
         explained = [0.0]
         for t in range(count):
-            value, goal, products = picked.next()
-            if not signed and value <= 0 and t >= len(picker.given):
+            if t < len(picked.course.given):
+                picked.pick(picked.course.given[t])
+            else:
+                replayed()
+            value, goal, products = picked.read()
+            if not signed and value <= 0 and t >= len(picked.course.given):
                 picked.order[t:] = picker.rest(picked.values, picked.order[:t])[: count - t]
                 break
             regression.add(products, goal)
@@ -124,7 +129,7 @@ class _Picked:
 
     A row of n products for each pick is kept when `memory` allows it; else the weighted sum of the picks is formed,
     `[C, d+1]`, and multiplied with all gradients. The regression wants all digits of the few products it sees: those of
-    the rows where these are in double precision, else products of their own.
+    the rows where these are in double precision, else products of their own with factors kept for that.
 
     On a GPU one pick is captured and replayed, so shapes are those of the last pick from the first on: what there is no
     pick for yet has weight 0.
@@ -133,6 +138,7 @@ class _Picked:
         order: the picks, `[capacity]`.
         weights: of the picks, for the caller to set, `[capacity]`.
         values: by which the last pick was the best, `[n]`.
+        size: how many picks have been read.
     """
 
     def __init__(
@@ -159,46 +165,38 @@ class _Picked:
         kept = 0 if self.exact else capacity
         self.residuals = torch.zeros(kept, classes, dtype=torch.float64, device=device)
         self.inputs = torch.zeros(kept, width, dtype=torch.float64, device=device)
-        self.replayed = Replayed(self._pick, device, capacity - len(self.course.given))
 
-    def next(self) -> tuple[float, float, Tensor]:
-        """One more pick: its value, its product with the target, and those with the picks, itself last, `[size]`.
-
-        All that the regression on the processor needs comes in one copy, the only time that a device is waited for.
-        """
-        if self.size < len(self.course.given):
-            self._pick(self.course.given[self.size])
-        else:
-            self.replayed()
-        self.size += 1
-        found = self.found.cpu()
-        return float(found[0]), float(found[1]), found[2 : 2 + self.size]
-
-    def _pick(self, pick: Tensor | None = None) -> None:
-        """Take a sample `[1]`, by default the best."""
+    def pick(self, pick: Tensor | None = None) -> None:
+        """Take a sample `[1]`, by default the best; all before it must have been read."""
         on_cpu = self.order.device.type == "cpu"
         left = self.targets - self._mixture(self.size if on_cpu else len(self.order))
         self.values = left.abs() if self.signed else left
         pick = self.course.best(self.values) if pick is None else pick
         one = _rows_of(self.head, pick)
-        if self.rows is not None:
-            self.rows.index_copy_(0, self.course.place, gram(one, self.head))
+        row = None if self.rows is None else gram(one, self.head)
+        if self.rows is not None and row is not None:
+            self.rows.index_copy_(0, self.course.place, row)
         if not self.exact:
             self.residuals.index_copy_(0, self.course.place, one.residuals.double())
             self.inputs.index_copy_(0, self.course.place, one.inputs.double())
         self.course.settle(pick)
         known = self.size + 1 if on_cpu else len(self.order)
-        goal, products = self._of_the_last(pick, known)
+        if self.exact and row is not None:
+            goal, products = self.targets.index_select(0, pick), row[0].index_select(0, self.order[:known])
+        else:
+            residual, inputs = one.residuals[0].double(), one.inputs[0].double()
+            goal = (residual @ (self.target @ inputs))[None]
+            products = (self.residuals[:known] @ residual) * (self.inputs[:known] @ inputs)
         self.found = torch.cat([self.values.index_select(0, pick), goal, products])
 
-    def _of_the_last(self, pick: Tensor, known: int) -> tuple[Tensor, Tensor]:
-        """The newest pick's product with the target, `[1]`, and with the first `known` picks, float64."""
-        if self.exact and self.rows is not None:
-            own = self.rows.index_select(0, self.course.place - 1)[0]
-            return self.targets.index_select(0, pick), own.index_select(0, self.order[:known])
-        residual, inputs = (kept.index_select(0, self.course.place - 1)[0] for kept in (self.residuals, self.inputs))
-        products = (self.residuals[:known] @ residual) * (self.inputs[:known] @ inputs)
-        return (residual @ (self.target @ inputs))[None], products
+    def read(self) -> tuple[float, float, Tensor]:
+        """Of the last pick its value, its product with the target, and those with the picks, itself last, `[size]`.
+
+        All that the regression on the processor needs comes in one copy, the only time that a device is waited for.
+        """
+        self.size += 1
+        found = self.found.cpu()
+        return float(found[0]), float(found[1]), found[2 : 2 + self.size]
 
     def _mixture(self, known: int) -> Tensor:
         """⟨g_j, Σ_i w_i g_i⟩ for all j and the first `known` picks, `[n]`."""
