@@ -1,5 +1,7 @@
-"""Tables for a terminal."""
+"""Tables for a terminal, for other programs and for Markdown."""
 
+import csv
+import io
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -37,3 +39,32 @@ def with_protocol(
     said = [f"note: {note}" for note in notes]
     rule = "-" * max(map(len, drawn))
     return "\n".join([*([title, ""] if title else []), drawn[0], rule, *drawn[1:], "", *settings, *said])
+
+
+def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    r"""Rows of the same columns as CSV; nothing where there are none.
+
+    Example:
+        >>> as_csv([{"name": "craig", "n": 3}])
+        'name,n\ncraig,3\n'
+    """
+    if not rows:
+        return ""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def as_markdown_table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    r"""A table as Markdown.
+
+    Example:
+        >>> print(as_markdown_table(["a", "b"], [["1", "x|y"]]))
+        | a | b |
+        | --- | --- |
+        | 1 | x\|y |
+    """
+    rows = [heads, ["---"] * len(heads), *lines]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)

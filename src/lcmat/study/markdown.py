@@ -1,10 +1,11 @@
 """The results of a study as a Markdown page, for a repository's documentation or a message."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 
 from lcmat.evaluation import Row
 from lcmat.evaluation.plan import FULL
+from lcmat.report.plain import as_markdown_table
 from lcmat.report.wording import in_words, points, score, span
 from lcmat.study.duels import kept
 from lcmat.study.outcome import Outcome
@@ -19,10 +20,10 @@ def as_markdown(outcome: Outcome) -> str:
     parts = [f"# {study.title}", study.about, *outcome.remarks, *_accuracies(outcome)]
     if outcome.times:
         table = time_table(outcome.times)
-        parts += [f"## {table.caption}", _table(table.columns, table.rows)]
+        parts += [f"## {table.caption}", as_markdown_table(table.columns, table.rows)]
     if outcome.beside:
         lines = [line for line in beside_lines(outcome.beside) if line[6] != "–"]  # the paper has a value
-        parts += ["## Beside the paper", _table(BESIDE_COLUMNS, lines)] if lines else []
+        parts += ["## Beside the paper", as_markdown_table(BESIDE_COLUMNS, lines)] if lines else []
     return "\n\n".join([*filter(None, parts), *_protocol(outcome)]) + "\n"
 
 
@@ -44,7 +45,7 @@ def _accuracies(outcome: Outcome) -> Iterator[str]:
         cells = {(row.name, size): _cell(row) for size, row in rows}
         names = dict.fromkeys(row.name for _, row in rows)
         yield f"## {label}, {net}"
-        yield _table(
+        yield as_markdown_table(
             ("trained on", *sizes), [(name, *(cells.get((name, size), "") for size in sizes)) for name in names]
         )
 
@@ -80,8 +81,3 @@ def _protocol(outcome: Outcome) -> Iterator[str]:
     if facts:
         yield "## How it was measured"
         yield "\n".join(facts)
-
-
-def _table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    rows = [heads, ["---"] * len(heads), *lines]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)

@@ -1,7 +1,5 @@
 """What a finished study says: its trainings as reports, its times, and the paper's values beside both."""
 
-import csv
-import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -12,6 +10,7 @@ from typing import Any
 from lcmat import files
 from lcmat.evaluation import Report, Row, gather
 from lcmat.evaluation.plan import FULL, Entry, make_plan
+from lcmat.report.plain import as_csv
 from lcmat.study.cells import Cell, choices, trainings
 from lcmat.study.design import Grid, Proxy, Study
 from lcmat.study.paper import Beside, PaperValue, compare_rows, compare_times, read_paper
@@ -136,7 +135,7 @@ class Outcome:
         lines = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in self.records)
         files.write_text(folder / "records.jsonl", lines)
         files.write_json(folder / "results.json", self.as_dict())
-        files.write_text(folder / "results.csv", _as_csv(list(_row_dicts(self.groups))))
+        files.write_text(folder / "results.csv", as_csv(list(_row_dicts(self.groups))))
 
 
 def collect(study: Study, folder: StudyFolder, splits: Mapping[str, Splits], cells: Sequence[Cell]) -> Outcome:
@@ -232,13 +231,3 @@ def _row_dicts(groups: Sequence[Group]) -> Iterator[dict[str, Any]]:
 
 def _amount(group: Group, row: Row) -> float:
     return 1.0 if row.name == FULL else group.amounts[row.size]
-
-
-def _as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    if not rows:
-        return ""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
