@@ -14,7 +14,7 @@ SOURCE = Path(lcmat.__file__).parent
 LAYERS = [
     {"version"},
     {"types", "files", "seeding", "runtime", "registry", "kernels"},
-    {"linear_head", "augment"},
+    {"linear_head", "augment", "pieces"},
     {"data", "networks"},
     {"training", "signals"},
     {"report"},

@@ -30,6 +30,20 @@ def test_it_compares_and_goes_on(lcmat: Lcmat, table: Path, tmp_path: Path, monk
     assert "Condensation methods" in page
 
 
+def test_workers_and_minutes(lcmat: Lcmat, table: Path, tmp_path: Path) -> None:
+    arguments = ("continual", table, *SMALL, "--steps", "2", "--out", tmp_path / "out")
+    outcome = lcmat(*arguments, "--minutes", "0")
+    assert outcome.status == 0
+    assert "cells are done; give the same command again for the rest" in outcome.err
+    assert "note: Not finished: 0 of" in outcome.out
+    outcome = lcmat(*arguments, "--workers", "2")
+    assert outcome.status == 0
+    assert "Not finished" not in outcome.out
+    assert "note: Up to 2 processes shared the machine" in outcome.out
+    assert "--workers 2" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert lcmat("report", tmp_path / "out").out.strip() == f"report: {tmp_path / 'out' / 'report.html'}"
+
+
 def test_the_data_is_read_as_asked(lcmat: Lcmat, images: Path, tmp_path: Path) -> None:
     quick = ("--steps", "2", "--fill", "uniform", "--epochs", "1", "--seeds", "1", "--net", "mlp:width=4")
     outcome = lcmat("continual", images, *quick, "--resize", "4", "--out", tmp_path / "out")
@@ -63,6 +77,8 @@ def test_it_runs_on_digits(lcmat: Lcmat, tmp_path: Path, protocol: str) -> None:
         (("--batch-size", "0"), 2, "batch_size of at least 1"),
         (("--augment", "crops"), 2, "expected augmentation of"),
         (("--net", "resnet19"), 2, "unknown network"),
+        (("--workers", "0"), 2, "--workers takes a whole number from 1, or auto"),
+        (("--minutes", "-1"), 2, "minutes of 0 or more"),
         (("--classes", "4"), 2, "expected 2 to 3 classes"),
         (("--classes", "2", "--steps", "3"), 1, "expected 1 to 2 steps"),
         (("--set", "rho=1"), 2, "FILL.OPTION=VALUE"),

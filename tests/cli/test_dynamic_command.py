@@ -17,7 +17,7 @@ def test_it_compares_and_goes_on(lcmat: Lcmat, table: Path, tmp_path: Path) -> N
     assert outcome.status == 0
     assert len(outcome.json["rows"]) == 1 + 2 * 2 + 1 + 1
     assert len(files.read_json_lines(tmp_path / "out" / "records.jsonl")) == len(outcome.json["records"]) == 14
-    assert files.read_json(tmp_path / "out" / "study.json")["protocol"]["network"] == "mlp:width=4"
+    assert files.read_json(tmp_path / "out" / "results.json")["protocol"]["network"] == "mlp:width=4"
     again = lcmat(*arguments)
     assert "14 of 14 trainings were done before" in again.out
     assert again.out.splitlines()[-1] == f"report: {tmp_path / 'out' / 'report.html'}"
@@ -33,6 +33,20 @@ def test_options_reach_their_methods(lcmat: Lcmat, table: Path, tmp_path: Path) 
     static, anew, pruned = (record["choose"] for record in outcome.json["records"][:3])
     assert static["rho"] == anew["rho"] == 0.5
     assert pruned == {"prune": 0.25}
+
+
+def test_workers_and_minutes(lcmat: Lcmat, table: Path, tmp_path: Path) -> None:
+    arguments = ("dynamic", table, *SMALL, "--methods", "craig,random", "--out", tmp_path / "out")
+    outcome = lcmat(*arguments, "--minutes", "0")
+    assert outcome.status == 0
+    assert "cells are done; give the same command again for the rest" in outcome.err
+    assert "note: Not finished: 0 of" in outcome.out
+    outcome = lcmat(*arguments, "--workers", "2")
+    assert outcome.status == 0
+    assert "Not finished" not in outcome.out
+    assert "note: Up to 2 processes shared the machine" in outcome.out
+    assert "--workers 2" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert lcmat("report", tmp_path / "out").out.strip() == f"report: {tmp_path / 'out' / 'report.html'}"
 
 
 def test_the_data_is_read_as_asked(lcmat: Lcmat, images: Path, tmp_path: Path) -> None:
@@ -66,6 +80,8 @@ def test_it_runs_on_digits(lcmat: Lcmat, tmp_path: Path) -> None:
         (("--seeds", "0"), 2, "expected at least 1 seed, got 0"),
         (("--lr", "0"), 2, "learning rate lr above 0"),
         (("--net", "resnet19"), 2, "unknown network"),
+        (("--workers", "0"), 2, "--workers takes a whole number from 1, or auto"),
+        (("--minutes", "-1"), 2, "minutes of 0 or more"),
         (("--weighted", "herding"), 2, "weights are asked for of herding"),
     ],
 )

@@ -108,8 +108,20 @@ def test_wrong_limits_are_wrong_use(lcmat: Lcmat, tmp_path: Path, options: tuple
 
 
 def test_some_named_studies_cannot_be_shared(lcmat: Lcmat) -> None:
-    assert "a row of commands and no grid" in lcmat("reproduce", "continual", "--workers", 2).err
+    assert "commands without --workers and --minutes, select" in lcmat("reproduce", "bound", "--workers", 2).err
     assert "its results, and processes" in lcmat("reproduce", "wall-clock", "--workers", 2).err
+
+
+def test_workers_and_minutes_reach_the_commands_of_a_named_study(lcmat: Lcmat, tmp_path: Path) -> None:
+    arguments = ("reproduce", "continual", "--quick", "--out", tmp_path / "out")
+    assert lcmat(*arguments, "--minutes", "0").status == 0
+    assert not (tmp_path / "out" / "cells").exists()
+    outcome = lcmat(*arguments, "--workers", "2", "--minutes", "9")
+    assert outcome.status == 0
+    assert "Up to 2 processes shared the machine" in outcome.out
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "--workers 2" in page
+    assert "--minutes" not in page  # which would stop who repeats it
 
 
 def test_cells_that_failed_are_all_named(lcmat: Lcmat, table: Path, tmp_path: Path) -> None:

@@ -104,15 +104,16 @@ def test_a_third_kind_needs_the_form_only() -> None:
 def test_a_filling_is_made_once_and_kept(tmp_path: Path) -> None:
     calls: list[Path | None] = []
 
-    def make(working: Path | None) -> dict[int, Kept]:
+    def make(working: Path | None) -> tuple[dict[int, Kept], float]:
         assert working is not None
         working.mkdir(parents=True)
         calls.append(working)
-        return {4: Kept(torch.arange(12.0).reshape(6, 2), 2), 1: Kept(torch.zeros(1, 2))}
+        return {4: Kept(torch.arange(12.0).reshape(6, 2), 2), 1: Kept(torch.zeros(1, 2))}, 2.5
 
     store = FillStore(tmp_path)
-    first = store.get({"fill": "x", "seed": 0}, make)
-    again = FillStore(tmp_path).get({"fill": "x", "seed": 0}, make)
+    first, _ = store.get({"fill": "x", "seed": 0}, make)
+    again, seconds = FillStore(tmp_path).get({"fill": "x", "seed": 0}, make)
+    assert seconds == 2.5  # those of the filling, not of reading it
     assert len(calls) == 1
     assert calls[0] is not None
     assert not calls[0].exists()

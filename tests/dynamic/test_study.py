@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from lcmat import dynamic, files
-from lcmat.dynamic import study
+from lcmat.dynamic import trainings
 from lcmat.dynamic.arms import make_arms
 from lcmat.types import Splits
 from report.html_checks import check_page
@@ -58,7 +58,7 @@ def test_trainings_are_not_repeated(
     def forbid(*_: object, **__: object) -> None:
         raise AssertionError("trained again")
 
-    monkeypatch.setattr(study, "train", forbid)
+    monkeypatch.setattr(trainings, "train", forbid)
     again = dynamic.compare(data, **SETTINGS, records=records)
     assert again.records == result.records
     assert any("24 of 24" in note for note in again.notes)
@@ -140,7 +140,7 @@ def test_baselines_alone_have_a_page_too(data: Splits, tmp_path: Path) -> None:
 def test_mistakes_are_found_before_anything_is_trained(
     data: Splits, changes: dict[str, Any], match: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(study, "train", None)
+    monkeypatch.setattr(trainings, "train", None)
     with pytest.raises((ValueError, TypeError), match=match):
         dynamic.compare(data, **{**SETTINGS, **changes})
 

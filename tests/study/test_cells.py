@@ -116,5 +116,5 @@ def test_whatever_decides_a_result_is_in_its_key(monkeypatch: pytest.MonkeyPatch
     ]
     keys = {cell.key, *(other.key for other in changed)}
     assert len(keys) == 1 + len(changed)
-    monkeypatch.setattr("lcmat.study.cells.__version__", "another")
+    monkeypatch.setattr("lcmat.pieces.__version__", "another")
     assert replace(cell).key not in keys

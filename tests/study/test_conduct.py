@@ -60,8 +60,8 @@ def folder(tmp_path: Path) -> StudyFolder:
 def test_a_study_killed_anywhere_goes_on_without_repeating(folder: StudyFolder, killed_at: int) -> None:
     cells, first, second = make_cells(), Counting(killed_at=killed_at), Counting()
     with pytest.raises(KeyboardInterrupt):
-        conduct(cells, folder, first)  # type: ignore[arg-type]
-    conduct(cells, folder, second)  # type: ignore[arg-type]
+        conduct(cells, folder, first)
+    conduct(cells, folder, second)
     assert first.done + second.done == Counter({cell.key: 1 for cell in cells})
 
 
@@ -80,7 +80,7 @@ def test_a_cell_that_fails_stops_only_what_needs_it(folder: StudyFolder) -> None
     cells = make_cells(seeds=2)
     worker = Counting(fails="choose-digits-craig-0.1-seed-1")
     with pytest.raises(CellsFailedError, match=r"1 of 10 cells failed, .*\nchoose-digits-craig.*: diverged"):
-        conduct(cells, folder, worker)  # type: ignore[arg-type]
+        conduct(cells, folder, worker)
     left = [cell.key for cell in cells if not folder.done(cell.key)]
     assert [key.split("-")[0] for key in left] == ["choose", "train"]
 
@@ -96,13 +96,13 @@ def test_a_cell_that_ends_two_processes_is_left_alone_by_the_third(folder: Study
     cells, notes = make_cells(seeds=2), tmp_path / "notes"
     for _ in range(2):
         with pytest.raises(RuntimeError, match="out of memory"):
-            conduct(cells, folder, Broken(), failures=Failures(notes))  # type: ignore[arg-type]
+            conduct(cells, folder, Broken(), failures=Failures(notes))
     with pytest.raises(
         CellsFailedError, match=r"1 of 10 cells failed, 8 are done:\n.*two processes ended at it: out of"
     ):
-        conduct(cells, folder, Broken(), failures=Failures(notes))  # type: ignore[arg-type]
+        conduct(cells, folder, Broken(), failures=Failures(notes))
     with pytest.raises(RuntimeError, match="out of memory"):  # another command tries again
-        conduct(cells, folder, Broken())  # type: ignore[arg-type]
+        conduct(cells, folder, Broken())
 
 
 def test_what_others_finished_in_the_meantime_is_not_locked(
@@ -118,22 +118,22 @@ def test_what_others_finished_in_the_meantime_is_not_locked(
 
     class Beside(Counting):
         def do(self, cell: Cell) -> dict[str, Any]:
-            folder.finish(cells[1], {"cell": "of another process"})
+            folder.finish(cells[1].key, {"cell": "of another process"})
             return super().do(cell)
 
-    conduct(cells, folder, Beside())  # type: ignore[arg-type]
+    conduct(cells, folder, Beside())
     assert taken == [cell.key for cell in (cells[0], *cells[2:])]
 
 
 def test_checkpoints_go_when_nobody_needs_them(folder: StudyFolder) -> None:
-    conduct(make_cells(), folder, Counting(folder=folder))  # type: ignore[arg-type]
+    conduct(make_cells(), folder, Counting(folder=folder))
     kept = {path.name.split("-")[0] for path in (folder.path / "work").iterdir()}
     assert kept == {"train"}  # which the counting worker made and a real one does not
 
 
 def test_it_tells_how_far_it_is_and_how_long_it_will_take(folder: StudyFolder) -> None:
     told: list[tuple[int, int, float | None]] = []
-    conduct(make_cells(), folder, Counting(), lambda done, total, left, _: told.append((done, total, left)))  # type: ignore[arg-type]
+    conduct(make_cells(), folder, Counting(), lambda done, total, left, _: told.append((done, total, left)))
     assert [(done, total) for done, total, _ in told] == [(done, 15) for done in range(15)]
     assert told[0][2] is None
     assert told[-1][2] is not None

@@ -20,10 +20,11 @@ from lcmat.study import crew
 from lcmat.study.cells import Cell
 from lcmat.study.conduct import CellsFailedError
 from lcmat.study.crew import Crew, CrewFailedError, best_number
-from lcmat.study.crew_member import CELL
+from lcmat.study.crew_task import CELL
 from lcmat.study.pipeline import Machine
-from lcmat.study.run_study import Asked, Terms, run_study
+from lcmat.study.run_study import Asked, run_study
 from lcmat.study.study_folder import StudyFolder
+from lcmat.study.terms import Terms
 from lcmat.study.worker import read_cells
 
 TEXT = """\
@@ -185,12 +186,12 @@ def test_one_process_is_best_on_a_cpu_and_six_on_a_gpu_with_cores_for_them(monke
 def test_what_cannot_be_is_refused_before_anything_is_done(tmp_path: Path) -> None:
     timed = ask(tmp_path, "timed = true\n" + TEXT.replace('nets = ["convnet:width=4,depth=2"]', ""))
     for terms, words in (
-        (Terms(processes=0), "at least 1 process"),
-        (Terms(minutes=-1.0), "minutes of 0 or more"),
-        (Terms(processes=2), "the seconds of together are its results"),
+        ({"processes": 0}, "at least 1 process"),
+        ({"minutes": -1.0}, "minutes of 0 or more"),
+        ({"processes": 2}, "the seconds of together are its results"),
     ):
         with pytest.raises(ValueError, match=words):
-            run_study(timed, tmp_path / "out", Machine("cpu"), terms)
+            run_study(timed, tmp_path / "out", Machine("cpu"), Terms(**terms))
     assert not (tmp_path / "out").exists()
 
 

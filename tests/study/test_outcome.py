@@ -10,8 +10,9 @@ from cli.commands import write_images, write_table
 from lcmat.report import Curves, Gallery, HeatMap, Stacks, Table, render
 from lcmat.study.duels import duels
 from lcmat.study.pipeline import Machine
-from lcmat.study.run_study import Asked, Terms, describe_again, run_study
+from lcmat.study.run_study import Asked, describe_again, run_study
 from lcmat.study.study_page import as_text, describe_study
+from lcmat.study.terms import Terms
 from report.html_checks import check_page
 
 TEXT = """\

@@ -43,7 +43,7 @@ def test_a_method_sees_the_last_point_unless_it_asks_for_all(tmp_path: Path) -> 
         proxy = Cell("proxy", "digits", **fixed)
         choice = Cell("choose", "digits", **fixed, method=read_method(text), amounts=(0.05,), needs=(proxy.key,))
         for cell in (proxy, choice):
-            folder.finish(cell, worker.do(cell))
+            folder.finish(cell.key, worker.do(cell))
         assert choice.method is not None
         chosen = folder.load_set(choice.method, choice.key, 0.05)
         assert isinstance(chosen, Subset)

@@ -1,14 +1,13 @@
 """`lcmat continual`: memories for class-incremental learning, compared."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from lcmat.cli import parsing
-from lcmat.cli.progress import Progress, say
 from lcmat.cli.reading import Flip, Image, Label, Resize, TestFraction
+from lcmat.cli.sharing import Minutes, Workers, carry_out
 
 
 def continual(
@@ -42,6 +41,8 @@ def continual(
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="FILL.OPTION=VALUE", help="An option, such as lcmat-s.rho=0.1.")
     ] = None,
+    workers: Workers = "1",
+    minutes: Minutes = None,
     out: Annotated[Path, typer.Option(help="Folder for records, memories and report.")] = Path("runs/continual"),
     resize: Resize = None,
     label: Label = None,
@@ -53,16 +54,15 @@ def continual(
 ) -> None:
     """Fill replay memories in every way, and test networks on all classes so far after each step.
 
-    Steps are recorded one by one, and memories kept: the same command again goes on with what is missing.
+    Proxies, memories and trainings are kept one by one: the same command again goes on with what is missing, and given
+    at the same time in several places it shares the work among them. So does --workers, with one command.
     """
-    from lcmat import files
     from lcmat.condensation import CONDENSERS
-    from lcmat.continual import Budget, first_classes, make_filler, run
+    from lcmat.continual import Budget, make_filler
     from lcmat.continual.protocol import Settings
-    from lcmat.data import load
     from lcmat.selection import SELECTORS
     from lcmat.study.pipeline import Machine
-    from lcmat.study.settings import default_net
+    from lcmat.study.trial import Trial
 
     fills = parsing.names(fill)
     reading = parsing.reading(resize=resize, label=label, image=image, test_fraction=test_fraction, flip=flip)
@@ -73,33 +73,14 @@ def continual(
         budget = Budget(per_class=10 if per_class is None and total is None else per_class, total=total)
         if unused := sorted(set(options) - set(fills)):
             raise ValueError(f"--set gives options for {', '.join(unused)}, which fill nothing here")
-        fillers = [make_filler(name, condense_steps=condense_steps, options=options.get(name)) for name in fills]
+        for name in fills:
+            make_filler(name, condense_steps=condense_steps, options=options.get(name))
         Settings(protocol, net, epochs, proxy, proxy_epochs, batch_size, lr, augment or True)
-    splits = load(data, quiet=True, **reading)
-    if classes is not None:
-        with parsing.as_wrong_use():
-            splits = first_classes(splits, classes)
-    say(splits.summary())
-    with Progress() as progress:
-        study = run(
-            splits,
-            fillers,
-            steps=steps,
-            per_class=budget.per_class,
-            total=budget.total,
-            protocol=protocol,
-            net=net or default_net(splits.train),
-            epochs=epochs,
-            proxy=proxy,
-            proxy_epochs=proxy_epochs,
-            batch_size=batch_size,
-            lr=lr,
-            augment=augment or True,
-            seeds=range(seeds),
-            folder=out,
-            device=machine.device,
-            progress=lambda done, total, _: progress("steps", done, total),
-        )
-    page = study.save_html(out / "report.html", commands=[parsing.as_typed()])
-    files.write_json(out / "study.json", study.as_dict())
-    typer.echo(json.dumps(study.as_dict(), ensure_ascii=False) if as_json else f"{study.table()}\nreport: {page}")
+    settings = {
+        "fill": fills, "classes": classes, "steps": steps, "per_class": budget.per_class, "total": budget.total,
+        "protocol": protocol, "net": net, "epochs": epochs, "proxy": proxy, "proxy_epochs": proxy_epochs,
+        "batch_size": batch_size, "lr": lr, "augment": augment or True, "seeds": list(range(seeds)),
+        "condense_steps": condense_steps, "options": options,
+    }  # fmt: skip
+    trial = Trial("lcmat continual", data, reading, settings, command=parsing.as_typed("--minutes"))
+    carry_out(trial, out, machine, workers, minutes, as_json=as_json)

@@ -1,14 +1,13 @@
 """`lcmat dynamic`: static and dynamic selection side by side."""
 
-import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from lcmat.cli import parsing
-from lcmat.cli.progress import Progress, say
 from lcmat.cli.reading import Flip, Image, Label, Resize, TestFraction
+from lcmat.cli.sharing import Minutes, Workers, carry_out
 
 
 def dynamic(
@@ -36,6 +35,8 @@ def dynamic(
         list[str] | None,
         typer.Option("--set", metavar="METHOD.OPTION=VALUE", help="An option, such as infobatch.prune=0.3."),
     ] = None,
+    workers: Workers = "1",
+    minutes: Minutes = None,
     out: Annotated[Path, typer.Option(help="Folder for records and report.")] = Path("runs/dynamic"),
     resize: Resize = None,
     label: Label = None,
@@ -47,17 +48,15 @@ def dynamic(
 ) -> None:
     """Train with subsets chosen once and chosen anew, and compare accuracy and seconds.
 
-    Trainings are recorded one by one: the same command again goes on with what is missing.
+    The same command again goes on with what is missing, and given at the same time in several places it shares the
+    work among them. So does --workers, with one command on one machine.
     """
-    from lcmat import files
-    from lcmat.data import load
-    from lcmat.dynamic import compare
     from lcmat.dynamic.arms import make_arms
     from lcmat.dynamic.baselines import BASELINES
-    from lcmat.dynamic.study import Settings
+    from lcmat.dynamic.trainings import Settings
     from lcmat.selection import SELECTORS
     from lcmat.study.pipeline import Machine
-    from lcmat.study.settings import default_net
+    from lcmat.study.trial import Trial
 
     reading = parsing.reading(resize=resize, label=label, image=image, test_fraction=test_fraction, flip=flip)
     with parsing.as_wrong_use():
@@ -68,33 +67,20 @@ def dynamic(
         parsing.check_seeds(seeds)
         Settings(net, epochs, proxy_epochs, batch_size, lr, "cosine", 1, "cpu")
         options = parsing.named_options("METHOD", set_ or [], (BASELINES, SELECTORS))
+        settings: dict[str, Any] = {
+            "methods": parsing.names(methods),
+            "fractions": fractions,
+            "every": turns,
+            "pools": pools,
+            "warmup": warmup,
+            "weighted": parsing.names(weighted),
+            "options": options,
+            "epochs": epochs,
+        }
         # Whatever the data, these must make sense; n is as good as any large number.
-        make_arms(
-            parsing.names(methods), fractions, turns, pools, n=10**6, epochs=epochs, warmup=warmup,
-            weighted=parsing.names(weighted), options=options,
-        )  # fmt: skip
-    splits = load(data, quiet=True, **reading)
-    say(splits.summary())
-    with Progress() as progress:
-        study = compare(
-            splits,
-            methods=parsing.names(methods),
-            fractions=fractions,
-            every=turns,
-            pools=pools,
-            warmup=warmup,
-            weighted=parsing.names(weighted),
-            options=options,
-            net=net or default_net(splits.train),
-            epochs=epochs,
-            proxy_epochs=proxy_epochs,
-            seeds=range(seeds),
-            lr=lr,
-            batch_size=batch_size,
-            records=out / "records.jsonl",
-            device=machine.device,
-            progress=lambda done, total, _: progress("training", done, total),
-        )
-    page = study.save_html(out / "report.html", commands=[parsing.as_typed()])
-    files.write_json(out / "study.json", study.as_dict())
-    typer.echo(json.dumps(study.as_dict(), ensure_ascii=False) if as_json else f"{study.table()}\nreport: {page}")
+        make_arms(**settings, n=10**6)
+    settings |= {
+        "net": net, "proxy_epochs": proxy_epochs, "seeds": list(range(seeds)), "lr": lr, "batch_size": batch_size,
+    }  # fmt: skip
+    trial = Trial("lcmat dynamic", data, reading, settings, command=parsing.as_typed("--minutes"))
+    carry_out(trial, out, machine, workers, minutes, as_json=as_json)

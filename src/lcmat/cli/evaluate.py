@@ -107,7 +107,8 @@ def evaluate(
 
 def report(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="RUN...", help="Folders of evaluated runs, evaluations or studies.")
+        list[Path],
+        typer.Argument(metavar="RUN...", help="Folders of evaluated runs, evaluations, studies or comparisons."),
     ],
     out: Annotated[
         Path | None, typer.Option(help="One page for all of them, this file; each its own in its folder if not given.")

@@ -24,15 +24,27 @@ def typed(arguments: Sequence[str]) -> Iterator[None]:
         _TYPED.reset(token)
 
 
-def as_typed() -> str:
+def as_typed(*without: str) -> str:
     """The command that is being carried out, to be given again.
+
+    Args:
+        without: options that are left out, with their values.
 
     Example:
         >>> with typed(["show", "my runs/a"]):
         ...     as_typed()
         "lcmat show 'my runs/a'"
+        >>> with typed(["dynamic", "digits", "--minutes", "5", "--seeds", "2"]):
+        ...     as_typed("--minutes")
+        'lcmat dynamic digits --seeds 2'
     """
-    return shlex.join(["lcmat", *_TYPED.get()])
+    words = _TYPED.get()
+    kept = [
+        word
+        for place, word in enumerate(words)
+        if word.partition("=")[0] not in without and (place == 0 or words[place - 1] not in without)
+    ]
+    return shlex.join(["lcmat", *kept])
 
 
 class WrongUseError(Exception):

@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,15 +10,10 @@ import typer
 
 from lcmat.cli import parsing
 from lcmat.cli.progress import Progress, say
+from lcmat.cli.sharing import SHARING, Minutes, Workers, processes, say_what_is_left, teller
 
 if TYPE_CHECKING:
-    from lcmat.study.pipeline import Machine
     from lcmat.study.recipes import Recipe
-
-SECONDS_BETWEEN_LINES = 5.0
-
-_WORKERS = "Processes that share the study; auto takes one on a CPU and up to six on a GPU."
-_MINUTES = "Begin no further cell after so many, 0 for the page alone; the same command again goes on."
 
 
 def study(
@@ -31,8 +25,8 @@ def study(
     out: Annotated[Path | None, typer.Option(help="Folder of the study; runs/NAME if not given.")] = None,
     memory: Annotated[str | None, typer.Option(help="For selections, such as 4GB.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1; a GPU if there is one.")] = None,
-    workers: Annotated[str, typer.Option(metavar="N|auto", help=_WORKERS)] = "1",
-    minutes: Annotated[float | None, typer.Option(help=_MINUTES)] = None,
+    workers: Workers = "1",
+    minutes: Minutes = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print rows, times and the paper's values as JSON.")] = False,
 ) -> None:
     """Run a study: every combination of what stands in its file, each only once.
@@ -53,8 +47,8 @@ def reproduce(
     out: Annotated[Path | None, typer.Option(help="Folder of the study; runs/NAME if not given.")] = None,
     memory: Annotated[str | None, typer.Option(help="For selections, such as 4GB.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1; a GPU if there is one.")] = None,
-    workers: Annotated[str, typer.Option(metavar="N|auto", help=_WORKERS)] = "1",
-    minutes: Annotated[float | None, typer.Option(help=_MINUTES)] = None,
+    workers: Workers = "1",
+    minutes: Minutes = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print rows, times and the paper's values as JSON.")] = False,
 ) -> None:
     """Repeat a table or figure of the paper, and print our values, the paper's and the difference."""
@@ -72,9 +66,7 @@ def reproduce(
         recipe = find_recipe(name)
     folder = out or Path("runs") / (f"{name}-quick" if quick else name)
     if recipe.commands:
-        if workers not in {"1", "auto"} or minutes is not None:
-            raise parsing.WrongUseError(f"{name} is a row of commands and no grid; leave out --workers and --minutes")
-        _run_commands(recipe, quick, data or [], folder, device, as_json)
+        _run_commands(Wanted(recipe.file, quick, data or [], folder, memory, device, workers, minutes, as_json), recipe)
         return
     _run(Wanted(recipe.file, quick, data or [], folder, memory, device, workers, minutes, as_json))
 
@@ -96,66 +88,49 @@ class Wanted:
 
 def _run(wanted: Wanted) -> None:
     from lcmat.study.pipeline import Machine
-    from lcmat.study.run_study import Asked, Terms, run_study
+    from lcmat.study.run_study import Asked, check_terms, run_study
     from lcmat.study.study_page import as_text
+    from lcmat.study.terms import Terms
 
     with parsing.as_wrong_use():
         asked = Asked(wanted.file, wanted.quick, parsing.assignments("--data", wanted.data))
         study = asked.read()
-        processes = _processes(wanted.workers, Machine(wanted.device, wanted.memory), timed=study.timed)
-        terms = Terms(_tell(processes), say, processes, wanted.minutes)
-        terms.check(study)
+        number = processes(wanted.workers, Machine(wanted.device, wanted.memory), timed=study.timed)
+        terms = Terms(teller(number), say, number, wanted.minutes)
+        check_terms(study, terms)
     with Progress() as progress:
         machine = Machine(wanted.device, wanted.memory, progress)
         outcome, page = run_study(asked, wanted.out or Path("runs") / wanted.file.stem, machine, terms)
-    if outcome.done < outcome.total:
-        say(f"{outcome.done:,} of {outcome.total:,} cells are done; give the same command again for the rest")
+    say_what_is_left(outcome.done, outcome.total)
     as_json = json.dumps(outcome.as_dict(), ensure_ascii=False) if wanted.as_json else ""
     typer.echo(as_json or f"{as_text(outcome)}\nreport: {page}")
 
 
-def _processes(text: str, machine: "Machine", *, timed: bool) -> int:
-    """How many processes are meant."""
-    from lcmat import runtime
-    from lcmat.study.crew import best_number
-
-    if text == "auto":
-        return 1 if timed else best_number(runtime.pick_device(machine.device))
-    if not text.isdecimal() or int(text) < 1:
-        raise parsing.WrongUseError(f"--workers takes a whole number from 1, or auto, got {text!r}")
-    return int(text)
-
-
-def _run_commands(recipe: "Recipe", quick: bool, data: list[str], out: Path, device: str | None, as_json: bool) -> None:
+def _run_commands(wanted: Wanted, recipe: "Recipe") -> None:
     """A study that other commands do, one after the other."""
     from contextlib import nullcontext
 
     from lcmat import runtime
     from lcmat.cli import application
+    from lcmat.study.pipeline import Machine
 
+    assert wanted.out is not None  # there is a default for every named study
     with parsing.as_wrong_use():
-        commands = recipe.fill_in(out, quick=quick, given=parsing.assignments("--data", data))
-    more = ["--device", device] if device else []
-    with runtime.one_thread() if quick else nullcontext():  # the digits have no work for more
+        given = parsing.assignments("--data", wanted.data)
+        commands = recipe.fill_in(wanted.out, quick=wanted.quick, given=given)
+        alone = [words[0] for words in commands if words[0] not in SHARING]
+        if alone and (wanted.workers not in {"1", "auto"} or wanted.minutes is not None):
+            raise ValueError(f"{recipe.name} has commands without --workers and --minutes, {alone[0]}; leave these out")
+        processes(wanted.workers, Machine(wanted.device))
+    start = time.monotonic()
+    with runtime.one_thread() if wanted.quick else nullcontext():  # the digits have no work for more
         for place, words in enumerate(commands, start=1):
             say(f"{place} of {len(commands)}: lcmat {' '.join(words)}")
-            last = ["--json"] if as_json and place == len(commands) else []
+            more = ["--device", wanted.device] if wanted.device else []
+            if words[0] in SHARING:
+                more += ["--workers", wanted.workers] if wanted.workers != "1" else []
+                if wanted.minutes is not None:  # of all commands together
+                    more += ["--minutes", f"{max(0.0, wanted.minutes - (time.monotonic() - start) / 60):.3g}"]
+            last = ["--json"] if wanted.as_json and place == len(commands) else []
             if status := application.run([*words, *more, *last]):
                 raise typer.Exit(status)
-
-
-def _tell(processes: int) -> Callable[[int, int, float | None, str], None]:
-    """Says now and then which cell is at hand, and how long it may still take."""
-    latest = -SECONDS_BETWEEN_LINES
-
-    def tell(done: int, total: int, left: float | None, at_hand: str) -> None:
-        nonlocal latest
-        now = time.monotonic()
-        if now - latest < SECONDS_BETWEEN_LINES:
-            return
-        latest = now
-        time_left = "" if left is None else f", about {parsing.duration(left)} left"
-        place = f"cell {done + 1:,} of {total:,}" if processes == 1 else f"{done:,} of {total:,} cells done"
-        say(f"{place}{time_left}: {at_hand}")
-
-    return tell

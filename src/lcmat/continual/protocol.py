@@ -1,9 +1,8 @@
 """One run over a stream: the memory filled step by step, networks trained by one of two protocols, and tested."""
 
-import copy
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from lcmat.continual.store import FillStore
 from lcmat.continual.stream import Step, Stream
 from lcmat.networks.build import parse as parse_net
 from lcmat.training.settings import check_loop
+from lcmat.training.shared import Proxies
 from lcmat.types import Data
 
 PROTOCOLS = ("memory", "replay")
@@ -88,23 +88,6 @@ class Outcome:
         return {**asdict(self), "accuracies": list(self.accuracies), "per_class": amounts}
 
 
-class Proxies:
-    """The networks that selectors looked with: walks that would train the same one share it."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[Any, ...], tuple[nn.Module, float]] = {}
-
-    def get(self, key: tuple[Any, ...], make: Callable[[], nn.Module]) -> tuple[nn.Module, float]:
-        """The network of this key, and the seconds that were saved: those of its training, where it was there."""
-        if key in self._known:
-            model, seconds = self._known[key]
-            return copy.deepcopy(model), seconds  # whoever looks with it may change it
-        start = time.perf_counter()
-        model = make()
-        self._known[key] = copy.deepcopy(model), time.perf_counter() - start
-        return model, 0.0
-
-
 class Walk:
     """One filler, one seed, one protocol, over one stream."""
 
@@ -155,6 +138,36 @@ class Walk:
         if self._trainings is not None:
             shutil.rmtree(self._trainings, ignore_errors=True)
 
+    @property
+    def stands_alone(self) -> bool:
+        """Whether what is kept at a step depends on no other step, so that steps can be filled in any order."""
+        classes = [index for step in self.stream.steps for index in step.classes]
+        return (
+            self.settings.protocol == "memory"
+            and self.memory.budget.total is None
+            and len(set(classes)) == len(classes)
+            and all(len(step.classes) > 1 for step in self.stream.steps)
+        )
+
+    def look(self, number: int) -> float:
+        """Train the network that selectors look with at a step that stands alone; the seconds."""
+        step, start = self.stream.steps[number], time.perf_counter()
+        self._look(step, self.stream.data.train.take(step.rows))
+        return time.perf_counter() - start + self._saved
+
+    def fill(self, number: int) -> float:
+        """Fill the memory at a step that stands alone, for the folder to keep; the seconds."""
+        step = self.stream.steps[number]
+        return self._fill(step, self.stream.data.train.take(step.rows))
+
+    def judge(self, number: int) -> Outcome:
+        """The outcome of one step; what was done up to it is found in the folder."""
+        outcomes = self.outcomes(done=number)
+        outcome = next(outcomes)
+        if number == len(self.stream.steps) - 1:
+            next(outcomes, None)  # clears up
+        return outcome
+
     def _take(self, step: Step, *, judged: bool) -> Outcome | None:
         data = self.stream.data.train
         arrived = data.take(step.rows)
@@ -179,7 +192,6 @@ class Walk:
         Returns:
             The seconds that it takes by itself: what a walk costs does not depend on which others were before it.
         """
-        start, self._saved = time.perf_counter(), 0.0
         candidates = joined(arrived, self.memory.data(step.classes))
         at_hand = torch.bincount(candidates.labels, minlength=len(candidates.class_names))
         amounts = self.memory.plan({index: int(at_hand[index]) for index in step.classes})
@@ -192,15 +204,18 @@ class Walk:
             **({"look": self.identity(), "step": step.number} if self.filler.looks else {}),
         }
 
-        def make(checkpoint: Path | None) -> dict[int, Kept]:
+        def make(checkpoint: Path | None) -> tuple[dict[int, Kept], float]:
+            start, self._saved = time.perf_counter(), 0.0
             asked = Asked(
                 candidates, wanted, lambda: self._look(step, candidates), self.seed, self.device, checkpoint,
                 self.progress,
             )  # fmt: skip
-            return self.filler.fill(asked)
+            kept = self.filler.fill(asked)
+            return kept, time.perf_counter() - start + self._saved
 
-        self.memory = self.memory.filled(amounts, self._store.get(decisive, make))
-        return time.perf_counter() - start + self._saved
+        kept, seconds = self._store.get(decisive, make)
+        self.memory = self.memory.filled(amounts, kept)
+        return seconds
 
     def _look(self, step: Step, candidates: Data) -> nn.Module:
         """The model that a selector looks with: the network that is trained on, or a proxy of its own."""
@@ -220,7 +235,7 @@ class Walk:
             return networks.build(self.settings.proxy, data, seed=seed).eval()
         record = self.filler.needs_record
 
-        def train() -> nn.Module:
+        def train(checkpoint: Path | None) -> nn.Module:
             return training.train(
                 self.settings.proxy,
                 data,
@@ -228,11 +243,20 @@ class Walk:
                 batch_size=self.settings.batch_size,
                 seed=seed,
                 record=record,
+                checkpoint=checkpoint,
                 device=self.device,
             )
 
-        how = (self.settings.proxy, self.settings.proxy_epochs, self.settings.batch_size, str(self.device))
-        model, self._saved = self._proxies.get((data.fingerprint, seed, record, *how), train)
+        decisive = {
+            "data": data.fingerprint,
+            "seed": seed,
+            "record": record,
+            "net": self.settings.proxy,
+            "epochs": self.settings.proxy_epochs,
+            "batch_size": self.settings.batch_size,
+            "device": self.device.type,
+        }
+        model, self._saved = self._proxies.get(f"proxy-{self._store.digest(decisive)}", train)
         return model
 
     def _train_on_memory(self, step: Step) -> nn.Module:

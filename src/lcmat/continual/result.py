@@ -1,14 +1,13 @@
 """What a comparison of memories found, as rows, text and page."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from lcmat import files
 from lcmat.continual.metrics import average_accuracy, forgetting
+from lcmat.evaluation.findings import Findings, numbers
 from lcmat.evaluation.rows import in_points
 from lcmat.evaluation.statistics import Comparison, Estimate, compare, estimate
 from lcmat.report import (
@@ -16,7 +15,6 @@ from lcmat.report import (
     Block,
     Bullets,
     Curves,
-    Facts,
     Forest,
     Page,
     Point,
@@ -24,10 +22,8 @@ from lcmat.report import (
     Series,
     Table,
     command_section,
-    render,
 )
-from lcmat.report.plain import with_protocol
-from lcmat.report.wording import in_words, listed, points, score, seconds, span
+from lcmat.report.wording import listed, score, seconds, span
 
 _COLUMNS = ("filled by", "n", "last accuracy", "sd", "95 % interval", "average", "forgetting", "memory", "seconds")
 _BASELINES = {"selection": "uniform", "condensation": "random"}
@@ -79,23 +75,20 @@ class Row:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class Study:
-    """What `lcmat.continual.run` gives.
-
-    Attributes:
-        rows: one for each way of filling the memory.
-        records: one for each step of each walk.
-        protocol: all settings, in words and numbers.
-        notes: what must be known to read the numbers rightly.
-        name: of the data.
-    """
+class Study(Findings):
+    """What `lcmat.continual.run` gives: a row for each way of filling the memory, a record for each step of a walk."""
 
     rows: tuple[Row, ...]
-    records: list[dict[str, Any]]
-    protocol: dict[str, Any]
-    notes: tuple[str, ...]
-    name: str
+
+    @property
+    def title(self) -> str:
+        """Of the page."""
+        return f"Memories for class-incremental learning: {self.name}"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Headings of the table for a terminal."""
+        return _COLUMNS
 
     def headline(self) -> tuple[str, ...]:
         """The finding in plain sentences: each memory against a random one of its kind, after the last step."""
@@ -115,52 +108,59 @@ class Study:
     def against_random(self, row: Row) -> Comparison | None:
         """The paired differences to a random memory of the same kind after the last step, where there is one."""
         baseline = next((other for other in self.rows if other.name == _BASELINES.get(row.kind)), None)
-        return None if baseline is None or baseline is row else compare(row.last, baseline.last)
+        if baseline is None or baseline is row:
+            return None
+        own, other = (dict(zip(found.seeds, found.last, strict=True)) for found in (row, baseline))
+        seeds = [seed for seed in own if seed in other]
+        return compare([own[seed] for seed in seeds], [other[seed] for seed in seeds]) if seeds else None
 
-    def table(self) -> str:
-        """The rows and the protocol as plain text."""
-        return with_protocol([_COLUMNS, *(row.texts() for row in self.rows)], self.protocol, self.notes)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Rows, records, protocol and notes as JSON has them."""
-        rows = [asdict(row) for row in self.rows]
-        return {"rows": rows, "records": self.records, "protocol": self.protocol, "notes": list(self.notes)}
-
-    def save_html(self, path: str | Path, *, commands: Sequence[str] = ()) -> Path:
-        """Write the study as one HTML file that opens offline, atomically; returns the path.
-
-        Args:
-            path: of the file.
-            commands: that make the results again, to be shown.
-        """
-        return files.write_text(path, render(self._page(commands)))
-
-    def _page(self, commands: Sequence[str]) -> Page:
-        caption = (
+    def caption(self) -> str:
+        """What the whole table shows."""
+        return (
             "Test accuracy in % over all classes so far: after the last step, and averaged over the steps; forgetting "
             "in points; samples in the memory; seconds of filling and training; paired differences in points to a "
             "random memory (uniform or random) after the last step"
         )
-        columns = (*_COLUMNS, "to random", "its interval")
-        lines = tuple((*row.texts(), *self._against(row)) for row in self.rows)
-        table = Table(caption, columns, lines, tuple(range(1, len(columns))))
-        facts = [(name, in_words(value)) for name, value in self.protocol.items()]
-        machines = sorted({str(record["machine"]) for record in self.records})
+
+    def lines(self) -> tuple[tuple[str, ...], ...]:
+        """The whole table, its headings first."""
+        heads = (*_COLUMNS, "to random", "its interval")
+        return heads, *((*row.texts(), *self.against(row)) for row in self.rows)
+
+    def plain_rows(self) -> list[dict[str, Any]]:
+        """The rows as plain numbers and texts."""
+        found = []
+        for row in self.rows:
+            pairs = self.against_random(row)
+            found.append(
+                {
+                    "name": row.name,
+                    "kind": row.kind,
+                    "n": len(row.last),
+                    **numbers("last", estimate(row.last)),
+                    **numbers("average", row.average),
+                    **numbers("forgetting", row.forgetting),
+                    "memory": row.memory,
+                    "seconds": row.seconds,
+                    **numbers("to_random", pairs.difference if pairs else None),
+                    "verdict": pairs.verdict if pairs else "",
+                }
+            )
+        return found
+
+    def page(self, commands: Sequence[str] = ()) -> Page:
+        """The page, with the commands that make the results again."""
+        columns, *lines = self.lines()
+        table = Table(self.caption(), columns, tuple(lines), tuple(range(1, len(columns))))
         sections = (
             Section("Results", (table, *self._figures())),
             Section("Notes", (Bullets(self.notes),) if self.notes else ()),
             Section("Accuracy on the classes of each step", tuple(_matrix_table(row) for row in self.rows)),
-            Section("How it was measured", (Facts((*facts, ("measured on", "; ".join(machines)))),)),
+            Section("How it was measured", (self.facts(),)),
             command_section(commands),
         )
         lead = self.headline() or ("There is no random memory to compare with.",)
-        return Page(f"Memories for class-incremental learning: {self.name}", lead, sections)
-
-    def _against(self, row: Row) -> tuple[str, str]:
-        found = self.against_random(row)
-        if found is None:
-            return "–", "–"
-        return points(found.difference.mean), span(points(found.difference.low), points(found.difference.high))
+        return Page(self.title, lead, sections)
 
     def _figures(self) -> list[Block]:
         """A figure for selection methods and one for condensation methods, each with intervals after the last step."""
@@ -212,12 +212,10 @@ def _matrix_table(row: Row) -> Table:
     return Table(f"{row.name}: mean over {len(row.seeds)} seeds, in %", heads, body, tuple(range(1, steps + 1)))
 
 
-def make_rows(records: Sequence[dict[str, Any]]) -> tuple[Row, ...]:
-    """One row for each way of filling, from the records of all its steps."""
-    return tuple(
-        _make_row(name, [record for record in records if record["fill"] == name])
-        for name in dict.fromkeys(record["fill"] for record in records)
-    )
+def make_rows(names: Sequence[str], records: Sequence[dict[str, Any]]) -> tuple[Row, ...]:
+    """One row for each way of filling that has records, from those of all steps of its walks."""
+    own = {name: [record for record in records if record["fill"] == name] for name in names}
+    return tuple(_make_row(name, found) for name, found in own.items() if found)
 
 
 def _make_row(name: str, records: Sequence[dict[str, Any]]) -> Row:

@@ -5,13 +5,16 @@ import json
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from lcmat import files
 from lcmat.continual.memory import Kept
 from lcmat.version import __version__
 
 NAME = "memory"
+
+# folder for checkpoints -> what is kept of each class, and the seconds that it takes by itself
+Make: TypeAlias = Callable[[Path | None], tuple[dict[int, Kept], float]]
 
 
 class FillStore:
@@ -26,8 +29,8 @@ class FillStore:
         text = json.dumps({**decisive, "lcmat": __version__}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
-    def get(self, decisive: Mapping[str, Any], make: Callable[[Path | None], dict[int, Kept]]) -> dict[int, Kept]:
-        """What is in the folder for these decisions, else what `make` gives, which is then kept.
+    def get(self, decisive: Mapping[str, Any], make: Make) -> tuple[dict[int, Kept], float]:
+        """What is in the folder for these decisions, else what `make` gives, which is then kept; and its seconds.
 
         Args:
             decisive: all that decides the result, as JSON has it.
@@ -38,13 +41,14 @@ class FillStore:
         folder = self._folder / f"{decisive['fill']}-{self.digest(decisive)}"
         if (folder / f"{NAME}.json").exists():
             meta, tensors = files.load_artifact(folder, NAME)
-            return {int(index): Kept(tensors[index], int(meta["views"][index])) for index in meta["views"]}
+            kept = {int(index): Kept(tensors[index], int(meta["views"][index])) for index in meta["views"]}
+            return kept, float(meta["seconds"])
         working = folder / "working"
-        kept = make(working)
+        kept, seconds = make(working)
         views = {str(index): part.views for index, part in kept.items()}
         files.save_artifact(
-            folder, NAME, {"decisive": dict(decisive), "views": views},
+            folder, NAME, {"decisive": dict(decisive), "views": views, "seconds": seconds},
             {str(index): part.inputs for index, part in kept.items()},
         )  # fmt: skip
         shutil.rmtree(working, ignore_errors=True)
-        return kept
+        return kept, seconds

@@ -1,21 +1,19 @@
 """What a comparison of static and dynamic selection found, as rows, text and page."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from lcmat import files
 from lcmat.dynamic.arms import Arm
 from lcmat.dynamic.baselines import BASELINES
+from lcmat.evaluation.findings import Findings, numbers
 from lcmat.evaluation.rows import in_points
 from lcmat.evaluation.statistics import Comparison, Estimate, compare, estimate
 from lcmat.report import (
     Block,
     Bullets,
     Curves,
-    Facts,
     Lines,
     Page,
     Point,
@@ -25,11 +23,9 @@ from lcmat.report import (
     Text,
     Trace,
     command_section,
-    render,
 )
 from lcmat.report.colours import line_colours
-from lcmat.report.plain import with_protocol
-from lcmat.report.wording import hundredfold, in_words, listed, percent, points, score, seconds, span
+from lcmat.report.wording import hundredfold, listed, percent, score, seconds, span
 
 _COLUMNS = ("arm", "per epoch", "n", "accuracy", "sd", "95 % interval", "seconds", "choosing")
 _REFERENCE = "random"
@@ -78,23 +74,20 @@ class Row:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class Study:
-    """What `lcmat.dynamic.compare` gives.
-
-    Attributes:
-        rows: one for each arm and fraction.
-        records: one for each training.
-        protocol: all settings, in words and numbers.
-        notes: what must be known to read the numbers rightly.
-        name: of the data.
-    """
+class Study(Findings):
+    """What `lcmat.dynamic.compare` gives: a row for each arm and fraction, a record for each training."""
 
     rows: tuple[Row, ...]
-    records: list[dict[str, Any]]
-    protocol: dict[str, Any]
-    notes: tuple[str, ...]
-    name: str
+
+    @property
+    def title(self) -> str:
+        """Of the page."""
+        return f"Choosing while training: {self.name}"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Headings of the table for a terminal."""
+        return _COLUMNS
 
     def headline(self) -> tuple[str, ...]:
         """The finding in plain sentences: each arm against random re-sampling of the same fractions."""
@@ -126,57 +119,61 @@ class Study:
         if row.fraction is None or row.name == _REFERENCE:
             return None
         own, other = (self._accuracies(name, row.fraction) for name in (row.name, _REFERENCE))
-        return compare([own[seed] for seed in own], [other[seed] for seed in own]) if other else None
-
-    def _against(self, row: Row) -> tuple[str, str]:
-        found = self.against_random(row)
-        if found is None:
-            return "–", "–"
-        difference = found.difference
-        return points(difference.mean), span(points(difference.low), points(difference.high))
+        seeds = [seed for seed in own if seed in other]
+        return compare([own[seed] for seed in seeds], [other[seed] for seed in seeds]) if seeds else None
 
     def _accuracies(self, name: str, fraction: float | None) -> dict[int, float]:
         found = [record for record in self.records if (record["name"], record["fraction"]) == (name, fraction)]
         return {record["seed"]: record["accuracy"] for record in found}
 
-    def table(self) -> str:
-        """The rows and the protocol as plain text."""
-        return with_protocol([_COLUMNS, *(row.texts() for row in self.rows)], self.protocol, self.notes)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Rows, records, protocol and notes as JSON has them."""
-        rows = [asdict(row) for row in self.rows]
-        return {"rows": rows, "records": self.records, "protocol": self.protocol, "notes": list(self.notes)}
-
-    def save_html(self, path: str | Path, *, commands: Sequence[str] = ()) -> Path:
-        """Write the study as one HTML file that opens offline, atomically; returns the path.
-
-        Args:
-            path: of the file.
-            commands: that make the results again, to be shown.
-        """
-        return files.write_text(path, render(self._page(commands)))
-
-    def _page(self, commands: Sequence[str]) -> Page:
-        columns = (*_COLUMNS, "selection", "to random", "its interval")
-        rows = tuple((*row.texts(), percent(row.select_share), *self._against(row)) for row in self.rows)
-        caption = (
+    def caption(self) -> str:
+        """What the whole table shows."""
+        return (
             "Test accuracy in % after the last epoch; seconds of choosing and training; choosing (proxy, Signals, "
             "selection) as a share of these seconds, and the selection alone as a share of the training; paired "
             "differences to random re-sampling"
         )
-        table = Table(caption, columns, rows, tuple(range(1, len(columns))))
-        machine = sorted({str(record["machine"]) for record in self.records})
-        facts = [(name, in_words(value)) for name, value in self.protocol.items()]
+
+    def lines(self) -> tuple[tuple[str, ...], ...]:
+        """The whole table, its headings first."""
+        heads = (*_COLUMNS, "selection", "to random", "its interval")
+        return heads, *((*row.texts(), percent(row.select_share), *self.against(row)) for row in self.rows)
+
+    def plain_rows(self) -> list[dict[str, Any]]:
+        """The rows as plain numbers and texts."""
+        found = []
+        for row in self.rows:
+            pairs = self.against_random(row)
+            found.append(
+                {
+                    "name": row.name,
+                    "method": row.method,
+                    "fraction": row.fraction,
+                    "visited": row.visited,
+                    "n": row.accuracy.n,
+                    **numbers("accuracy", row.accuracy),
+                    "seconds": row.seconds,
+                    "choosing_share": row.share,
+                    "selection_share": row.select_share,
+                    **numbers("to_random", pairs.difference if pairs else None),
+                    "verdict": pairs.verdict if pairs else "",
+                }
+            )
+        return found
+
+    def page(self, commands: Sequence[str] = ()) -> Page:
+        """The page, with the commands that make the results again."""
+        columns, *rows = self.lines()
+        table = Table(self.caption(), columns, tuple(rows), tuple(range(1, len(columns))))
         sections = (
             Section("Results", (table, *_shares(self.rows))),
             Section("Time to accuracy", tuple(_times(self.rows))),
             Section("Notes", (Bullets(self.notes),) if self.notes else ()),
-            Section("How it was measured", (Text(_ARMS), Facts((*facts, ("measured on", "; ".join(machine)))))),
+            Section("How it was measured", (Text(_ARMS), self.facts())),
             command_section(commands),
         )
         lead = self.headline() or ("There is no random re-sampling to compare with.",)
-        return Page(f"Choosing while training: {self.name}", lead, sections)
+        return Page(self.title, lead, sections)
 
 
 def _families(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -246,10 +243,12 @@ def _times(rows: Sequence[Row]) -> list[Block]:
 
 
 def make_rows(arms: Sequence[Arm], records: Sequence[dict[str, Any]]) -> tuple[Row, ...]:
-    """One row for each arm, from the records of its seeds."""
+    """One row for each arm that has records, from those of its seeds."""
     rows = []
     for arm in arms:
         own = [record for record in records if (record["name"], record["fraction"]) == (arm.name, arm.fraction)]
+        if not own:
+            continue
         spent = [sum(record["seconds"].values()) for record in own]
         choosing = [sum(value for name, value in record["seconds"].items() if name != "train") for record in own]
         selecting = [record["seconds"].get("choice", 0.0) + record["seconds"]["select"] for record in own]

@@ -1,17 +1,14 @@
 """The cells of a study: pieces of work that are done once, in an order in which each finds what it needs."""
 
-import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-from lcmat import files
 from lcmat.evaluation.plan import FULL
+from lcmat.pieces import file_key
 from lcmat.study.design import Condensation, Grid, Proxy, Study, Training
 from lcmat.study.method import Method
-from lcmat.version import __version__
 
 
 @dataclass(frozen=True)
@@ -58,15 +55,13 @@ class Cell:
         method = self.method.text if self.method else FULL if self.stage == "train" else ""
         amounts = " ".join(map(amount_name, self.amounts)) if len(self.amounts) < 3 else f"{len(self.amounts)} amounts"
         words = [self.stage, self.data, method, amounts, self.net, f"seed {self.seed}"]
-        decisive = {**asdict(self), "lcmat": __version__}
+        decisive = asdict(self)
         # What was left as it always was is left out, so that studies of before there was a choice go on.
         if not self.watched:
             del decisive["watched"]
         if self.training is not None and self.training.augment is None:
             del decisive["training"]["augment"]
-        content = json.dumps(decisive, sort_keys=True)
-        name = re.sub(r"[^\w.=-]+", "-", " ".join(filter(None, words)))[:100]
-        return f"{name}-{files.fingerprint(content)[:12]}"
+        return file_key(" ".join(filter(None, words)), decisive)
 
     @property
     def name(self) -> str:

@@ -1,17 +1,15 @@
-"""The loop of a study: every process takes the next cell that is ready and that nobody else is at."""
+"""The loop of a study or a comparison: every process takes the next cell that is ready and that nobody else is at."""
 
 import math
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Generic, TypeAlias
 
 from lcmat import files
-from lcmat.study.cells import Cell
 from lcmat.study.locks import locked
-from lcmat.study.study_folder import StudyFolder
-from lcmat.study.worker import Worker
+from lcmat.study.piecework import Doer, Piece, PieceFolder, PieceT
 
 SHORTEST_WAIT, LONGEST_WAIT = 0.05, 2.0  # seconds between two looks at what others are at
 
@@ -57,7 +55,7 @@ class Failures:
                     self._own[path.stem] = files.read_json(path)["reason"]
         return dict(self._own)
 
-    def check(self, cells: Sequence[Cell], folder: StudyFolder) -> None:
+    def check(self, cells: Sequence[Piece], folder: PieceFolder) -> None:
         """Raise CellsFailedError, naming every cell and reason, where there are any."""
         if failed := self.known():
             named = "\n".join(f"{key}: {reason}" for key, reason in failed.items())
@@ -66,9 +64,9 @@ class Failures:
 
 
 def conduct(
-    cells: Sequence[Cell],
-    folder: StudyFolder,
-    worker: Worker,
+    cells: Sequence[PieceT],
+    folder: PieceFolder,
+    worker: Doer[PieceT],
     tell: Tell | None = None,
     *,
     until: float = math.inf,
@@ -113,12 +111,12 @@ class Pace:
     seconds: dict[str, float] = field(default_factory=dict)
     efforts: dict[str, float] = field(default_factory=dict)
 
-    def note(self, cell: Cell, seconds: float) -> None:
+    def note(self, cell: Piece, seconds: float) -> None:
         """Learn from a cell that was done."""
         self.seconds[cell.stage] = self.seconds.get(cell.stage, 0.0) + seconds
         self.efforts[cell.stage] = self.efforts.get(cell.stage, 0.0) + cell.effort
 
-    def seconds_left(self, cells: Sequence[Cell]) -> float | None:
+    def seconds_left(self, cells: Sequence[Piece]) -> float | None:
         """The estimate for these cells; None until one of each of their stages was done."""
         if {cell.stage for cell in cells} - set(self.efforts):
             return None
@@ -126,12 +124,12 @@ class Pace:
 
 
 @dataclass
-class _Sweep:
+class _Sweep(Generic[PieceT]):
     """Goes through cells, and does those that are ready and nobody's."""
 
-    cells: Sequence[Cell]
-    folder: StudyFolder
-    worker: Worker
+    cells: Sequence[PieceT]
+    folder: PieceFolder
+    worker: Doer[PieceT]
     tell: Tell | None
     until: float
     failures: Failures
@@ -144,7 +142,7 @@ class _Sweep:
             self.finished.add(key)
         return key in self.finished
 
-    def once(self, todo: Sequence[Cell]) -> bool:
+    def once(self, todo: Sequence[PieceT]) -> bool:
         """Once through what is to do; whether anything could be done."""
         worked = False
         for cell in todo:
@@ -168,12 +166,12 @@ class _Sweep:
                     self.failures.ended(cell.key, str(error))
                     raise
                 seconds = time.perf_counter() - start
-                self.folder.finish(cell, {**result, "took": seconds})
+                self.folder.finish(cell.key, {**result, "took": seconds})
                 self.pace.note(cell, seconds)
-            _drop_unneeded(cell, self.cells, self.folder)
+            self.folder.tidy(cell, self.cells)
         return worked
 
-    def _say(self, cell: Cell, todo: Sequence[Cell]) -> None:
+    def _say(self, cell: PieceT, todo: Sequence[PieceT]) -> None:
         if self.tell:
             failed = self.failures.known()
             left = [other for other in todo if other.key not in failed and not self.done(other.key)]
@@ -181,17 +179,7 @@ class _Sweep:
             self.tell(done, len(self.cells), self.pace.seconds_left(left), cell.name)
 
 
-def _drop_unneeded(cell: Cell, cells: Sequence[Cell], folder: StudyFolder) -> None:
-    """Remove the checkpoints behind a finished choice: its own, and its proxy's when no other will look with it."""
-    if cell.stage != "choose":
-        return
-    folder.drop_work(cell.key)
-    for key in cell.needs:
-        if all(folder.done(other.key) for other in cells if key in other.needs):
-            folder.drop_work(key)
-
-
-def _blocked(left: Sequence[Cell], failed: Collection[str]) -> set[str]:
+def _blocked(left: Sequence[Piece], failed: Collection[str]) -> set[str]:
     """What failed, and what needs something that failed."""
     blocked = set(failed)
     for cell in left:

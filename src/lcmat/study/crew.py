@@ -1,6 +1,6 @@
-"""Several processes at one study: started, watched, and stopped by the one that the user called.
+"""Several processes at one study or comparison: started, watched, and stopped by the one that the user called.
 
-They share nothing but the folder of the study, as processes on several machines do. Each is a new interpreter, never a
+They share nothing but its folder, as processes on several machines do. Each is a new interpreter, never a
 fork: a fork cannot use a GPU that its parent has used.
 """
 
@@ -21,12 +21,11 @@ from pathlib import Path
 import torch
 
 from lcmat import runtime
-from lcmat.study.cells import Cell
 from lcmat.study.conduct import Failures, Pace, Tell
-from lcmat.study.crew_member import CELL, INTERRUPTED, WARNING, Task
+from lcmat.study.crew_task import CELL, INTERRUPTED, WARNING, Task
 from lcmat.study.gpu_sharing import shared_gpu
+from lcmat.study.piecework import Piece, PieceFolder
 from lcmat.study.pipeline import Machine
-from lcmat.study.study_folder import StudyFolder
 
 MOST_ON_A_GPU = 6  # more gain nothing: measured with small trainings on an H200
 LOOK_SECONDS, TELL_SECONDS, GRACE_SECONDS = 0.1, 2.0, 10.0
@@ -52,12 +51,12 @@ class Crew:
         until: when no further cell is begun, by `time.monotonic`.
     """
 
-    folder: StudyFolder
+    folder: PieceFolder
     machine: Machine
     processes: int
     until: float
 
-    def conduct(self, cells: Sequence[Cell], tell: Tell | None, say: Callable[[str], None]) -> None:
+    def conduct(self, cells: Sequence[Piece], tell: Tell | None, say: Callable[[str], None]) -> None:
         """Do all cells that are not done yet; a process that fails leaves its cell to the others.
 
         A cell at which two processes ended counts as failed, so that it does not end them all.
@@ -99,7 +98,7 @@ class Crew:
         )
 
     def _watch(
-        self, members: Sequence["_Member"], cells: Sequence[Cell], tell: Tell | None, failures: Failures
+        self, members: Sequence["_Member"], cells: Sequence[Piece], tell: Tell | None, failures: Failures
     ) -> list[str]:
         """Wait for all of them; why some failed."""
         causes: list[str] = []
@@ -217,7 +216,7 @@ def _stop(members: Sequence[_Member]) -> None:
 class _FolderPace:
     """How far a study is and how long it may still take, read from its folder: what others did counts too."""
 
-    def __init__(self, folder: StudyFolder, cells: Sequence[Cell]) -> None:
+    def __init__(self, folder: PieceFolder, cells: Sequence[Piece]) -> None:
         self._folder, self._cells = folder, cells
         self._left = list(cells)
         self._pace = Pace()

@@ -10,46 +10,15 @@ import signal
 import sys
 import threading
 import warnings
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
 
 from lcmat import files, runtime
 from lcmat.study.conduct import CellsFailedError, Failures, conduct
+from lcmat.study.crew_task import CELL, INTERRUPTED, WARNING, Task
+from lcmat.study.opening import open_work
 from lcmat.study.pipeline import Machine
-from lcmat.study.study_folder import StudyFolder
-from lcmat.study.worker import Worker, read_cells
-
-INTERRUPTED = 130
-WARNING, CELL = "warning: ", "cell: "  # begin the lines on standard error that the crew reads
-
-
-@dataclass(frozen=True)
-class Task:
-    """What every process of a crew is told.
-
-    Attributes:
-        study: folder of the study.
-        failures: folder where cells that failed are noted.
-        device: to work on.
-        memory: for selections, of all processes together; a share of what is free when None.
-        threads: of torch.
-        processes: that share the work.
-        until: when no further cell is begun, by `time.monotonic`, which all processes share; None for no limit.
-    """
-
-    study: str
-    failures: str
-    device: str
-    memory: str | None
-    threads: int
-    processes: int
-    until: float | None
-
-    def save(self, path: Path) -> Path:
-        """Write it where the processes will read it."""
-        return files.write_json(path, asdict(self))
 
 
 def main(arguments: list[str]) -> int:
@@ -69,15 +38,13 @@ def main(arguments: list[str]) -> int:
 
 def _work(task: Task) -> None:
     torch.set_num_threads(task.threads)
-    folder = StudyFolder(Path(task.study))
-    study, sources = folder.read()
-    splits, cells = read_cells(study, sources)
     # Asked here, as it takes a hold on the GPU, which the process that only watches does without.
     memory = runtime.memory_budget(task.memory, runtime.pick_device(task.device)) // task.processes
-    worker = Worker(study, folder, splits, Machine(task.device, str(max(1, memory))), task.processes)
+    machine = Machine(task.device, str(max(1, memory)))
+    folder, pieces, worker = open_work(Path(task.study), machine, task.processes)
     until = float("inf") if task.until is None else task.until
     conduct(
-        cells,
+        pieces,
         folder,
         worker,
         lambda *told: _write(f"{CELL}{told[-1]}"),

@@ -7,16 +7,16 @@ from pathlib import Path
 from lcmat import files
 from lcmat.evaluation.gallery import PAGE_BYTES
 from lcmat.report import Page, join_pages, render
-from lcmat.study import comparison, run_study
+from lcmat.study import comparison, run_study, trial
 from lcmat.study.pipeline import Machine
 from lcmat.study.study_folder import is_study
 
 
 def render_folders(folders: Sequence[Path], machine: Machine, target: Path | None = None) -> list[Path]:
-    """Make the pages of studies and evaluations anew, from their records.
+    """Make the pages of studies, comparisons and evaluations anew, from their records.
 
     Args:
-        folders: of studies or evaluations.
+        folders: of studies, of `lcmat dynamic` and `lcmat continual`, or of evaluations.
         machine: to train what is missing in them.
         target: a file for one page with all of them; each gets its own page in its folder where this is None.
 
@@ -24,7 +24,7 @@ def render_folders(folders: Sequence[Path], machine: Machine, target: Path | Non
         The pages.
 
     Raises:
-        ValueError: for a folder that holds neither.
+        ValueError: for a folder that holds none of these.
     """
     if target is None:
         return [files.write_text(folder / "report.html", render(_describe(folder, machine))) for folder in folders]
@@ -40,4 +40,6 @@ def render_folders(folders: Sequence[Path], machine: Machine, target: Path | Non
 def _describe(folder: Path, machine: Machine, page_bytes: int = PAGE_BYTES) -> Page:
     if is_study(folder):
         return run_study.describe_again(folder, page_bytes)
+    if trial.is_trial(folder):
+        return trial.describe_again(folder)
     return comparison.describe_again(folder, machine, page_bytes)

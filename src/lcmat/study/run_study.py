@@ -1,9 +1,7 @@
 """A study from its file to its page."""
 
-import math
 import shutil
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,15 +10,16 @@ from lcmat.data.loading import absolute
 from lcmat.evaluation.gallery import PAGE_BYTES
 from lcmat.report import Page, render
 from lcmat.study.commands import study_command
-from lcmat.study.conduct import CellsFailedError, Tell, conduct
+from lcmat.study.conduct import CellsFailedError
 from lcmat.study.config import read_study
-from lcmat.study.crew import Crew, CrewFailedError
+from lcmat.study.crew import CrewFailedError
 from lcmat.study.design import Study
 from lcmat.study.markdown import as_markdown
 from lcmat.study.outcome import Outcome, collect
 from lcmat.study.pipeline import Machine
 from lcmat.study.study_folder import StudyFolder
 from lcmat.study.study_page import describe_study
+from lcmat.study.terms import Terms
 from lcmat.study.worker import Worker, read_cells
 
 
@@ -43,35 +42,6 @@ class Asked:
         return read_study(self.file, quick=self.quick)
 
 
-@dataclass(frozen=True)
-class Terms:
-    """How a study is done; nothing here decides a result.
-
-    Attributes:
-        tell: told how far it is.
-        say: told what else there is to know.
-        processes: that share the work.
-        minutes: after which no further cell is begun, 0 to write the page of what is done; None for no limit.
-    """
-
-    tell: Tell | None = None
-    say: Callable[[str], None] = lambda _: None
-    processes: int = 1
-    minutes: float | None = None
-
-    def check(self, study: Study) -> None:
-        """Refuse what cannot be, before anything is done."""
-        if self.processes < 1:
-            raise ValueError(f"expected at least 1 process, got {self.processes}")
-        if self.minutes is not None and not self.minutes >= 0:
-            raise ValueError(f"expected minutes of 0 or more, got {self.minutes}")
-        if study.timed and self.processes > 1:
-            raise ValueError(
-                f"the seconds of {study.name} are its results, and processes that share a machine slow each other "
-                f"down; expected 1 process, got {self.processes}"
-            )
-
-
 def run_study(asked: Asked, path: Path, machine: Machine, terms: Terms | None = None) -> tuple[Outcome, Path]:
     """Do what is not done yet, beside other processes at the same folder, and write results and page.
 
@@ -86,23 +56,28 @@ def run_study(asked: Asked, path: Path, machine: Machine, terms: Terms | None = 
         CrewFailedError: when processes failed, and the others could not do all that was left.
     """
     terms = terms or Terms()
-    until = math.inf if terms.minutes is None else time.monotonic() + 60 * terms.minutes
+    until = terms.until()
     study = asked.read()
-    terms.check(study)
+    check_terms(study, terms)
     folder = StudyFolder.begin(path, study)
     _keep_file(asked, study, folder)
     splits, cells = read_cells(study, asked.sources or {})
-    processes = min(terms.processes, sum(not folder.done(cell.key) for cell in cells))
     try:
-        if processes > 1:
-            Crew(folder, machine, processes, until).conduct(cells, terms.tell, terms.say)
-        else:
-            conduct(cells, folder, Worker(study, folder, splits, machine), terms.tell, until=until)
+        terms.carry_out(cells, folder, Worker(study, folder, splits, machine), machine, until)
     except (CellsFailedError, CrewFailedError):
         _write(collect(study, folder, splits, cells), path)
         raise
     outcome = collect(study, folder, splits, cells)
     return outcome, _write(outcome, path)
+
+
+def check_terms(study: Study, terms: Terms) -> None:
+    """Refuse what cannot be, before anything is done."""
+    if study.timed and terms.processes > 1:
+        raise ValueError(
+            f"the seconds of {study.name} are its results, and processes that share a machine slow each other "
+            f"down; expected 1 process, got {terms.processes}"
+        )
 
 
 def describe_again(path: Path, page_bytes: int = PAGE_BYTES) -> Page:

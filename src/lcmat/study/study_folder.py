@@ -15,8 +15,7 @@
 A cell is finished when its file is there, which is written last and whole: a process may be killed at any point.
 """
 
-import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,16 +25,15 @@ from lcmat.study.cells import Cell, amount_name
 from lcmat.study.config import read_study
 from lcmat.study.design import Study
 from lcmat.study.method import Method
+from lcmat.study.piecework import PieceFolder, check_free
 from lcmat.types import Reduced, Subset, SyntheticSet
 
 KIND = "lcmat study"
 
 
 @dataclass(frozen=True)
-class StudyFolder:
+class StudyFolder(PieceFolder):
     """One study folder."""
-
-    path: Path
 
     @classmethod
     def begin(cls, path: str | Path, study: Study) -> "StudyFolder":
@@ -47,11 +45,7 @@ class StudyFolder:
             ValueError: when the folder holds anything else; nothing in it is touched.
         """
         path = Path(path)
-        if path.exists() and not path.is_dir():
-            raise ValueError(f"expected a folder for the study, but {path} is a file; name another with --out")
-        foreign = path.is_dir() and any(not name.match("*.part") for name in path.iterdir())
-        if foreign and not is_study(path):
-            raise ValueError(f"the folder {path} is not empty and no study of lcmat; name another with --out")
+        check_free(path, "study", own=is_study(path))
         described = _jsonable(asdict(study))
         files.write_json(path / "study.json", {"kind": KIND, "study": described, "versions": runtime.versions()})
         return cls(path)
@@ -69,30 +63,14 @@ class StudyFolder:
             raise ValueError(f"{self.path / 'study.json'} does not describe a whole study: {error!r}") from None
         return replace(read_study(self.path / "study.toml", quick=quick), name=name), sources
 
-    def done(self, key: str) -> bool:
-        """Whether a cell is finished."""
-        return self._result(key).exists()
-
-    def result(self, key: str) -> dict[str, Any]:
-        """What a finished cell left."""
-        found: dict[str, Any] = files.read_json(self._result(key))
-        return found
-
-    def finish(self, cell: Cell, result: Mapping[str, Any]) -> None:
-        """Mark a cell as finished."""
-        files.write_json(self._result(cell.key), result)
-
-    def lock(self, key: str) -> Path:
-        """The lock of a cell."""
-        return self.path / "locks" / f"{key}.lock"
-
-    def work(self, key: str) -> Path:
-        """Where a cell keeps what it needs to go on after a kill."""
-        return self.path / "work" / key
-
-    def drop_work(self, key: str) -> None:
-        """Remove what a cell no longer needs."""
-        shutil.rmtree(self.work(key), ignore_errors=True)
+    def tidy(self, piece: Cell, pieces: Sequence[Cell]) -> None:
+        """Remove the checkpoints behind a finished choice: its own, its proxy's when no other will look with it."""
+        if piece.stage != "choose":
+            return
+        self.drop_work(piece.key)
+        for key in piece.needs:
+            if all(self.done(other.key) for other in pieces if key in other.needs):
+                self.drop_work(key)
 
     def save_sets(self, cell: Cell, sets: Mapping[float, Reduced]) -> None:
         """Keep what a cell chose or made."""
@@ -107,9 +85,6 @@ class StudyFolder:
     def set_folder(self, key: str, amount: float) -> Path:
         """Where one set lies."""
         return self.path / "sets" / key / amount_name(amount)
-
-    def _result(self, key: str) -> Path:
-        return self.path / "cells" / f"{key}.json"
 
 
 def is_study(path: Path) -> bool:
