@@ -24,7 +24,7 @@ from torch.nn import functional
 
 # Programs that sum over rows: the channels of each, the rows that it holds at a time and reads ahead, how many there
 # are at most for all channels together, and what the last one adds up at a time.
-_COLUMNS, _ROWS, _AHEAD, _PROGRAMS, _PARTS, _WARPS = 32, 64, 4, 512, 128, 4
+_COLUMNS, _ROWS, _AHEAD, _PROGRAMS, _PARTS, _WARPS = 32, 64, 4, 264, 128, 4
 # Programs that do each element on its own.
 _TILE_ROWS, _TILE_COLUMNS = 64, 64
 
