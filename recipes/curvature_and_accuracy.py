@@ -52,13 +52,18 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--epochs", type=int, default=200)
     parser.add_argument("--rho", type=float, default=0.1)
     parser.add_argument("--samples", type=int, default=1000, help="of T in the Hessian of the whole network")
-    parser.add_argument("--products", type=int, default=24, help="Hessian-vector products of each, at most")
-    parser.add_argument("--tolerance", type=float, default=0.01, help="residual over the largest |λ| to stop at")
-    parser.add_argument("--precision", default="auto", help="of the whole network's gradients; TF32 on a GPU")
+    parser.add_argument("--products", type=int, default=20, help="Hessian-vector products of each, at most")
+    parser.add_argument("--tolerance", type=float, default=0.02, help="residual over the largest |λ| to stop at")
+    parser.add_argument(
+        "--precision", default="auto", choices=("auto", "float32", "tf32"),
+        help="of the whole network's gradients and search; TF32 on a GPU",
+    )  # fmt: skip
     parser.add_argument("--batch-size", type=int, default=2048, help="of the Hessian; fewer where memory is short")
     parser.add_argument("--only-proxies", default="", help="numbers of the proxies that this process does, as in 0,2")
     parser.add_argument("--workers", type=int, default=1, help="processes that share the proxies")
-    parser.add_argument("--page", action="store_true", help="measure nothing, write the page of what is recorded")
+    parser.add_argument(
+        "--page", action="store_true", help="measure nothing, write the page of what is recorded, all or not"
+    )
     parser.add_argument("--out", type=Path, default=Path("runs/bound"))
     return parser
 
@@ -131,15 +136,17 @@ def planned(folder: Path) -> Plan:
     return Plan(**fields)
 
 
-def finish(plan: Plan, folder: Path) -> None:
-    """Write the page once every cell is there."""
+def finish(plan: Plan, folder: Path, *, some: bool = False) -> None:
+    """Write the page once every cell is there; of those that are, where some will do."""
     cells = list(read_cells(plan, folder).values())
     missing = plan.proxies * len(plan.methods) * len(plan.fractions) - len(cells)
-    if missing:
+    if missing and not some:
         say(f"{missing} cells are missing; the same command goes on with them, or another process is at them")
         return
     page = write_results(plan, cells, folder, files.read_json(folder / "plan.json")["told"])
-    for sentence in statements(plan, correlate(plan, cells)):
+    if missing:
+        typer.echo(f"{missing} cells are missing")
+    for sentence in statements(correlate(plan, cells)):
         typer.echo(sentence.replace("*", ""))
     typer.echo(f"written: {page}")
 
@@ -150,7 +157,7 @@ def main() -> None:
     arguments = parser.parse_args()
     folder: Path = arguments.out
     if arguments.page:
-        finish(planned(folder), folder)
+        finish(planned(folder), folder, some=True)
         return
     plan = read_plan(arguments)
     splits = lcmat.load(plan.data)

@@ -14,7 +14,9 @@ import torch
 
 import lcmat
 from cli.commands import write_table
+from landscape.cases import subset_of
 from lcmat import files
+from lcmat.landscape.gap import Gap
 from lcmat.landscape.network_gap import NetworkGap
 from lcmat.study import bound
 from lcmat.study.bound import Plan, Point, measure_cells, measure_head, measure_network, read_cells
@@ -95,6 +97,20 @@ def test_the_page_is_made_again_of_recorded_cells_alone(done: tuple[Path, Path, 
     assert ((out / "bound.md").read_bytes(), (out / "bound" / "bound.svg").read_bytes()) == before
 
 
+def test_a_page_can_be_made_of_some_cells(done: tuple[Path, Path, str], tmp_path: Path) -> None:
+    files.write_text(tmp_path / "plan.json", (done[1] / "plan.json").read_text(encoding="utf-8"))
+    for proxy in range(2):
+        lines = (done[1] / f"cells-{proxy}.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+        files.write_text(tmp_path / f"cells-{proxy}.jsonl", "".join(lines[: 3 - proxy]))
+    outcome = run(done[0], tmp_path, "--page")
+    assert outcome.returncode == 0, outcome.stderr
+    assert "3 cells are missing" in outcome.stdout
+    page = (tmp_path / "bound.md").read_text(encoding="utf-8")
+    assert "5 cells of the 8" in " ".join(page.split())
+    assert "### Last layer, 10 %" in page
+    assert "### Last layer, 20 %" not in page
+
+
 def test_it_goes_on_with_what_is_missing_and_refuses_another_plan(done: tuple[Path, Path, str]) -> None:
     source, out, _ = done
     records = out / "cells-1.jsonl"
@@ -142,6 +158,39 @@ def test_the_terms_are_those_of_a_curvature_report() -> None:
         assert found["loss_gap"] == pytest.approx(terms.loss_gap, abs=1e-6)
 
 
+def found_with(precision: str, device: str) -> dict[str, Any]:
+    """The whole network's terms, as a process measures them that was asked for this precision."""
+    data = digits_like(60, size=32)
+    model = lcmat.train("convnet:width=8", data, epochs=2, seed=0, device=device, precision="float32")
+    point = Point.of(replace(PLAN, precision="float32"), model, data)
+    subset = subset_of(data, [0, 3, 9, 30])
+    return measure_network(replace(PLAN, samples=40), replace(point, precision=precision), subset)
+
+
+def test_vectors_of_a_rounded_search_are_judged_by_further_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = found_with("float32", "cpu")
+    products = list[int]()
+    judged = bound._by_quotient
+
+    def watched(gap: Gap, vectors: torch.Tensor) -> tuple[list[float], list[float]]:
+        products.append(len(vectors))
+        return judged(gap, vectors)
+
+    monkeypatch.setattr(bound, "_by_quotient", watched)
+    other = found_with("tf32", "cpu")  # which rounds nothing there
+    assert products == [2]
+    for name in ("lambda_max", "lambda_min", "gradient_term", "bound"):
+        assert other[name] == pytest.approx(plain[name], rel=1e-3)
+    assert other["lambda_max_residual"] < 0.01 * other["lambda_magnitude"]
+
+
+@pytest.mark.gpu
+def test_tf32_finds_the_eigenvalues_of_float32() -> None:
+    plain, rounded = (found_with(precision, "cuda") for precision in ("float32", "tf32"))
+    for name in ("lambda_max", "lambda_min", "gradient_term"):
+        assert rounded[name] == pytest.approx(plain[name], rel=0.02)
+
+
 def test_eigenvalues_and_residuals_of_rounded_vectors_are_those_of_exact_products() -> None:
     data = digits_like(30)
     model = lcmat.train("mlp:width=3", data, epochs=1, seed=0).double()
@@ -170,5 +219,5 @@ def test_the_correlation_within_proxies_leaves_out_what_tells_them_apart() -> No
     ]
     rows = correlate(plan, cells)
     assert all(row["within_proxies"] == -1 and row["spearman"] > 0 for row in rows)
-    words = list(statements(plan, rows))
+    words = list(statements(rows))
     assert [sentence.split(":")[0] for sentence in words] == ["**10 %, last layer**", "**10 %, whole network**"]

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from lcmat import files, runtime
-from lcmat.landscape.eigen import Spectrum, spectrum_of
+from lcmat.landscape.eigen import Spectrum, lanczos, spectrum_of
 from lcmat.landscape.gap import Gap
 from lcmat.landscape.head_gap import HeadGap
 from lcmat.landscape.network_gap import NetworkGap
@@ -52,8 +52,9 @@ class Plan:
         samples: of T that stand for it in the Hessian of the whole network, the same for all cells.
         products: Hessian-vector products for the whole network, at most.
         tolerance: residual over max|λ| at which they stop.
-        precision: of the whole network's gradient and of the search for eigenvectors; 'auto' is TF32 on CUDA. The
-            eigenvalues and residuals that are recorded come from products in float32 in any case.
+        precision: of the whole network's gradient and of the search for eigenvectors: 'float32', 'tf32', or 'auto',
+            which is TF32 on CUDA. The eigenvalues and residuals that are recorded come from products in float32 in any
+            case.
         batch_size: rows at a time in the whole network's Hessian. Where one batch holds all, its graph is kept, and
             every further product takes half the time.
     """
@@ -208,17 +209,27 @@ def measure_network(plan: Plan, point: Point, subset: Subset) -> dict[str, Any]:
     with number_formats.float32_products(rounded, point.device):
         loss, gradient = _at_centre(NetworkGap(point.model, kept, kept.labels, share, point.device))
     pool = make_pool(point.data, {"S": subset}, samples=plan.samples)
-    with number_formats.float32_products(rounded, point.device):
-        gap = _network_gap(plan, point, pool)
-        spectrum = spectrum_of(gap, count=1, tolerance=plan.tolerance, most=plan.products)
-        del gap  # and with it the graph that it keeps, before there is another one
-    ends, residuals = _ends(spectrum)
-    if rounded != "float32":
-        with number_formats.float32_products("float32", point.device):
+    with number_formats.float32_products("float32", point.device):
+        spectrum = _search(plan, point, pool)
+        ends, residuals = _ends(spectrum)
+        if rounded != "float32":
             ends, residuals = _by_quotient(_network_gap(plan, point, pool), spectrum.vectors)
     return _row(
         plan, samples_of_full(pool), abs(point.loss - loss), point.gradient - gradient, ends, residuals, spectrum
     )  # fmt: skip
+
+
+def _search(plan: Plan, point: Point, pool: Pool) -> Spectrum:
+    """The ends of the spectrum by rounded products with the Hessian; the graph that these keep is gone at the end."""
+    gap = _network_gap(plan, point, pool)
+
+    def product(direction: Tensor) -> Tensor:
+        with number_formats.float32_products(point.precision, point.device):
+            return gap.product(direction)
+
+    return lanczos(
+        product, gap.size, count=1, tolerance=plan.tolerance, most=plan.products, dtype=gap.dtype, device=gap.device
+    )
 
 
 def _network_gap(plan: Plan, point: Point, pool: Pool) -> NetworkGap:

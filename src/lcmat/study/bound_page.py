@@ -33,7 +33,7 @@ Cells = Sequence[Mapping[str, Any]]
 def correlate(plan: Plan, cells: Cells) -> list[dict[str, Any]]:
     """Within each fraction, which would confound them: Spearman's ρ of each quantity with the accuracy."""
     rows = []
-    for fraction in plan.fractions:
+    for fraction in _fractions(plan, cells):
         own = [cell for cell in cells if cell["fraction"] == fraction]
         for name in (f"{quantity}_{scope}" for scope in SCOPES for quantity in _CORRELATED):
             xs, ys = [cell[name] for cell in own], [cell["accuracy"] for cell in own]
@@ -47,10 +47,18 @@ def correlate(plan: Plan, cells: Cells) -> list[dict[str, Any]]:
 
 def _within_proxies(plan: Plan, cells: Cells, name: str) -> float:
     """The mean over the proxies of the correlation over the methods; nan for methods too few to rank."""
-    if len(plan.methods) < _FEWEST:
-        return math.nan
     groups = ([cell for cell in cells if cell["proxy"] == proxy] for proxy in range(plan.proxies))
-    return fmean(rank_correlation([cell[name] for cell in own], [cell["accuracy"] for cell in own]) for own in groups)
+    found = [
+        rank_correlation([cell[name] for cell in own], [cell["accuracy"] for cell in own])
+        for own in groups
+        if len(own) >= _FEWEST
+    ]
+    return fmean(found) if found else math.nan
+
+
+def _fractions(plan: Plan, cells: Cells) -> list[float]:
+    """Those of the plan that have cells enough to rank."""
+    return [fraction for fraction in plan.fractions if sum(cell["fraction"] == fraction for cell in cells) >= _FEWEST]
 
 
 def write_results(plan: Plan, cells: Cells, folder: Path, protocol: Mapping[str, str]) -> Path:
@@ -58,11 +66,16 @@ def write_results(plan: Plan, cells: Cells, folder: Path, protocol: Mapping[str,
 
     Args:
         plan: what was measured.
-        cells: all of its cells.
+        cells: all of its cells, or those that there are: fractions with less than four are left out.
         folder: to write to; the page links to the other files as lying in a folder `bound` beside it.
         protocol: what else the page says of how it was measured, such as the machine.
+
+    Raises:
+        ValueError: when no fraction has four cells.
     """
     rows = correlate(plan, cells)
+    if not rows:
+        raise ValueError(f"expected at least {_FEWEST} cells of a fraction, got {len(cells)} cells in all")
     data = folder / "bound"
     flat = [{name: value for name, value in cell.items() if not isinstance(value, dict)} for cell in cells]
     _write_csv(data / "cells.csv", flat)
@@ -81,6 +94,7 @@ def _write_csv(path: Path, rows: Cells) -> None:
 
 
 def _page(plan: Plan, cells: Cells, rows: Cells, protocol: Mapping[str, str]) -> Iterator[str]:
+    fractions = _fractions(plan, cells)
     yield "# Does a smaller bound go with a higher accuracy?"
     yield from _paragraph(
         "LCMat chooses samples S so that the loss of S follows the loss of all data T around the proxy's parameters. "
@@ -89,7 +103,7 @@ def _page(plan: Plan, cells: Cells, rows: Cells, protocol: Mapping[str, str]) ->
         "the same subsets."
     )
     yield from ("", "## What it shows", "")
-    yield from _bullets(statements(plan, rows))
+    yield from _bullets(statements(rows))
     yield from _paragraph(
         f"Spearman's rank correlation over {len(plan.methods)} methods × {plan.proxies} proxies within each fraction, "
         "as a larger fraction alone makes bounds smaller and accuracies higher. If a smaller bound went with a higher "
@@ -99,11 +113,11 @@ def _page(plan: Plan, cells: Cells, rows: Cells, protocol: Mapping[str, str]) ->
         "the mean of the correlations over the methods of one proxy: it leaves out what tells proxies apart, which is "
         "no matter of selection."
     )
-    yield from ("", "| quantity | " + " | ".join(f"at {percent(part)}" for part in plan.fractions) + " |")
-    yield "|---|" + "---:|" * len(plan.fractions)
+    yield from ("", "| quantity | " + " | ".join(f"at {percent(part)}" for part in fractions) + " |")
+    yield "|---|" + "---:|" * len(fractions)
     for scope in SCOPES:
         for quantity in _CORRELATED:
-            found = [_find(rows, fraction, f"{quantity}_{scope}") for fraction in plan.fractions]
+            found = [_find(rows, fraction, f"{quantity}_{scope}") for fraction in fractions]
             yield f"| {_QUANTITIES[quantity]}, {_WORDS[scope]} | " + " | ".join(map(_both, found)) + " |"
     yield from _tables(plan, cells)
     yield from _method(plan, cells, protocol)
@@ -120,9 +134,9 @@ def _bullets(texts: Iterable[str]) -> Iterator[str]:
         )
 
 
-def statements(plan: Plan, rows: Cells) -> Iterator[str]:
+def statements(rows: Cells) -> Iterator[str]:
     """What the correlations of the bound say, in a sentence for each fraction and scope."""
-    for fraction in plan.fractions:
+    for fraction in dict.fromkeys(row["fraction"] for row in rows):
         for scope in SCOPES:
             row = _find(rows, fraction, f"bound_{scope}")
             if not math.isfinite(row["low"]) or row["low"] <= 0 <= row["high"]:
@@ -132,7 +146,7 @@ def statements(plan: Plan, rows: Cells) -> Iterator[str]:
             else:
                 verdict = "a smaller bound goes with a *lower* accuracy"
             where = f"**{percent(fraction)}, {_WORDS[scope]}**"
-            yield f"{where}: the rank correlation of bound and accuracy is {_interval(row)}; {verdict}."
+            yield f"{where}: the rank correlation of bound and accuracy is {_interval(row)}, n = {row['n']}; {verdict}."
 
 
 def _find(rows: Cells, fraction: float, name: str) -> Mapping[str, Any]:
@@ -160,12 +174,14 @@ def _tables(plan: Plan, cells: Cells) -> Iterator[str]:
     )
     yield from ("", "![Gradient term and curvature term of each method](bound/bound.svg)")
     for scope in SCOPES:
-        for fraction in plan.fractions:
+        for fraction in _fractions(plan, cells):
             yield from ("", f"### {_WORDS[scope].capitalize()}, {percent(fraction)}", "")
             yield "| method | accuracy | " + " | ".join(_QUANTITIES.values()) + " |"
             yield "|---|" + "---:|" * (1 + len(_QUANTITIES))
             for method in plan.methods:
                 own = _own(cells, method, fraction)
+                if not own:  # not measured yet
+                    continue
                 texts = [_spread([100 * cell["accuracy"] for cell in own], "{:.1f}".format)]
                 texts += [_spread([cell[f"{name}_{scope}"] for cell in own], number) for name in _QUANTITIES]
                 yield f"| {method} | " + " | ".join(texts) + " |"
@@ -180,14 +196,16 @@ def _spread(values: Sequence[float], written: Callable[[float], str]) -> str:
 
 
 def _method(plan: Plan, cells: Cells, protocol: Mapping[str, str]) -> Iterator[str]:
+    asked = plan.proxies * len(plan.methods) * len(plan.fractions)
+    there = f"{len(cells)} cells" + (f" of the {asked} that were planned" if len(cells) < asked else "")
     products = [cell["products_all"] for cell in cells]
     full, drawn = (f"{cells[0][f'samples_{scope}']:,}" for scope in SCOPES)
-    rounded = {"auto": "TF32 on a GPU and float32 on a CPU", "tf32": "TF32"}.get(plan.precision, plan.precision)
+    rounded = {"auto": "TF32 on a GPU and float32 on a CPU", "tf32": "TF32", "float32": "float32"}[plan.precision]
     yield from ("", "## How it was measured", "")
     yield from _bullets((
         f"Data: {protocol['data']}; networks: `{plan.net}`. Proxy i is trained for {plan.proxy_epochs} epochs under "
         f"seed i and chooses under seed i; each subset trains {plan.seeds} fresh networks for {plan.epochs} epochs "
-        f"with a cosine schedule: {len(cells)} cells, {len(cells) * plan.seeds} trainings.",
+        f"with a cosine schedule: {there}, {len(cells) * plan.seeds} trainings.",
         "All samples of S count the same, as in the trainings; weights that a method defines are not used.",
         f"Last layer: gradients and Hessians over all {full} samples of T, in closed form. The largest residual "
         f"‖Hv − λv‖ of an end of the spectrum is {number(_worst(cells, 'head'))} of max|λ|.",
@@ -230,21 +248,23 @@ def draw(plan: Plan, cells: Cells, path: Path) -> None:
     from matplotlib.figure import Figure
 
     with mpl.rc_context({"svg.hashsalt": "lcmat", "svg.fonttype": "none", "font.family": "sans-serif"}):
-        figure = Figure(figsize=(8.5, 1.2 + 2.6 * len(plan.fractions)), layout="constrained")
-        panels = figure.subplots(len(plan.fractions), len(SCOPES), squeeze=False)
-        for line, fraction in zip(panels, plan.fractions, strict=True):
+        fractions = _fractions(plan, cells)
+        figure = Figure(figsize=(8.5, 1.2 + 2.6 * len(fractions)), layout="constrained")
+        panels = figure.subplots(len(fractions), len(SCOPES), squeeze=False)
+        for line, fraction in zip(panels, fractions, strict=True):
+            methods = [method for method in plan.methods if _own(cells, method, fraction)]
             for panel, scope in zip(line, SCOPES, strict=True):
-                start = [0.0] * len(plan.methods)
+                start = [0.0] * len(methods)
                 for name, colour in zip(("gradient_term", "curvature_term"), _COLOURS, strict=True):
                     means = [
-                        fmean(cell[f"{name}_{scope}"] for cell in _own(cells, method, fraction))
-                        for method in plan.methods
+                        fmean(cell[f"{name}_{scope}"] for cell in _own(cells, method, fraction)) for method in methods
                     ]
-                    panel.barh(plan.methods, means, left=start, color=colour, label=_QUANTITIES[name])
+                    panel.barh(methods, means, left=start, color=colour, label=_QUANTITIES[name])
                     start = [before + mean for before, mean in zip(start, means, strict=True)]
                 panel.set_title(f"{_WORDS[scope]}, {percent(fraction)}", fontsize=10)
                 panel.invert_yaxis()
         figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
-        figure.supxlabel(f"bound, ρ = {plan.rho:g}", fontsize=10)
+        for panel in panels[-1]:
+            panel.set_xlabel(f"bound, ρ = {plan.rho:g}")
         with files.replacing(path) as temporary:
             figure.savefig(temporary, format="svg", metadata={"Date": None}, facecolor="white")
