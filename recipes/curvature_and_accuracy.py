@@ -19,6 +19,7 @@ import argparse
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -88,6 +89,7 @@ def share_out(plan: Plan, workers: int) -> None:
     Raises:
         RuntimeError: when one of them fails; what the others measured is kept.
     """
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the others end with this one
     parts = [",".join(map(str, range(number, plan.proxies, workers))) for number in range(min(workers, plan.proxies))]
     with (
         tempfile.TemporaryDirectory(prefix="lcmat-") as place,
