@@ -27,12 +27,14 @@ def test_it_compares_and_goes_on(lcmat: Lcmat, table: Path, tmp_path: Path) -> N
 def test_options_reach_their_methods(lcmat: Lcmat, table: Path, tmp_path: Path) -> None:
     outcome = lcmat(
         "dynamic", table, "--methods", "static:lcmat-s,lcmat-s,infobatch", "--fraction", "0.2", *SMALL,
-        "--set", "lcmat-s.rho=0.5", "--set", "infobatch.prune=0.25", "--out", tmp_path / "out", "--json",
+        "--set", "lcmat-s.rho=0.5", "--set", "infobatch.prune=0.25", "--looks", "1", "--out", tmp_path / "out",
+        "--json",
     )  # fmt: skip
     assert outcome.status == 0, outcome.err
     static, anew, pruned = (record["choose"] for record in outcome.json["records"][:3])
     assert static["rho"] == anew["rho"] == 0.5
     assert pruned == {"prune": 0.25}
+    assert [len(record["curve"]) for record in outcome.json["records"][:3]] == [1, 1, 1]
 
 
 def test_workers_and_minutes(lcmat: Lcmat, table: Path, tmp_path: Path) -> None:
@@ -78,6 +80,7 @@ def test_it_runs_on_digits(lcmat: Lcmat, tmp_path: Path) -> None:
         (("--set", "lcmat-s.roh=1"), 2, "unknown option"),
         (("--set", "herding.x=1"), 2, "unknown option"),
         (("--seeds", "0"), 2, "expected at least 1 seed, got 0"),
+        (("--looks", "0"), 2, "1 epoch and 1 look, got 2, 1 and 0"),
         (("--lr", "0"), 2, "learning rate lr above 0"),
         (("--net", "resnet19"), 2, "unknown network"),
         (("--workers", "0"), 2, "--workers takes a whole number from 1, or auto"),

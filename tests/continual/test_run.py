@@ -56,6 +56,13 @@ def test_every_step_of_every_walk_has_a_record(found: tuple[continual.Study, Pat
     assert study.rows[2].last == (own[2]["accuracy"], own[5]["accuracy"])
 
 
+def test_the_protocol_says_how_long_condensers_work(found: tuple[continual.Study, Path]) -> None:
+    study, _ = found
+    assert study.protocol["steps of condensation"] == "2"
+    assert "dm lr=1.0, real_batch=256" in study.protocol["options"]
+    assert "steps of condensation" not in continual.run(splits(), ("uniform",), **{**SETTINGS, "seeds": (0,)}).protocol
+
+
 def test_nothing_is_done_twice(found: tuple[continual.Study, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     study, folder = found
     monkeypatch.setattr(training, "train", None)

@@ -31,6 +31,7 @@ def dynamic(
     seeds: Annotated[int, typer.Option(help="Runs of each arm.")] = 3,
     lr: Annotated[float, typer.Option(help="Highest learning rate; it falls along a cosine.")] = 0.1,
     batch_size: Annotated[int, typer.Option(help="Samples in a step.")] = 128,
+    looks: Annotated[int, typer.Option(help="How often each training is tested along the way.")] = 10,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="METHOD.OPTION=VALUE", help="An option, such as infobatch.prune=0.3."),
@@ -65,7 +66,7 @@ def dynamic(
         turns = parsing.numbers("--every", every, int)
         pools = [None if share == 1 else share for share in parsing.numbers("--pool", pool, float)]
         parsing.check_seeds(seeds)
-        Settings(net, epochs, proxy_epochs, batch_size, lr, "cosine", 1, "cpu")
+        Settings(net, epochs, proxy_epochs, batch_size, lr, "cosine", looks, "cpu")
         options = parsing.named_options("METHOD", set_ or [], (BASELINES, SELECTORS))
         settings: dict[str, Any] = {
             "methods": parsing.names(methods),
@@ -81,6 +82,7 @@ def dynamic(
         make_arms(**settings, n=10**6)
     settings |= {
         "net": net, "proxy_epochs": proxy_epochs, "seeds": list(range(seeds)), "lr": lr, "batch_size": batch_size,
+        "looks": looks,
     }  # fmt: skip
     trial = Trial("lcmat dynamic", data, reading, settings, command=parsing.as_typed("--minutes"))
     carry_out(trial, out, machine, workers, minutes, as_json=as_json)

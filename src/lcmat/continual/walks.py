@@ -263,6 +263,7 @@ def _protocol(
         "order of the classes": order,
         "memory": ", ".join(f"{name.replace('_', ' ')}: {value}" for name, value in given.items()),
         "filled by": [filler.name for filler in fillers],
+        **_condensation(fillers),
         "trained": trained,
         "selectors look with": looked,
         "network": settings.net,
@@ -276,3 +277,19 @@ def _protocol(
         "intervals": "95 %, Student's t over the seeds",
         "device": device,
     }
+
+
+def _condensation(fillers: Sequence[Filler]) -> dict[str, Any]:
+    """How long condensers work, and what is asked of all fillers in particular."""
+    described = {filler.name: filler.describe() for filler in fillers}
+    found = {}
+    if steps := sorted({facts["steps"] for facts in described.values() if "steps" in facts}):
+        found["steps of condensation"] = ", ".join(f"{number:,}" for number in steps)
+    options = {
+        name: ", ".join(f"{option}={value}" for option, value in facts["options"].items())
+        for name, facts in described.items()
+        if facts.get("options")
+    }
+    if options:
+        found["options"] = "; ".join(f"{name} {text}" for name, text in options.items())
+    return found
