@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from PIL import Image
 
 from lcmat import files
 from lcmat.continual.walks import Walks
@@ -190,6 +191,28 @@ def test_the_versions_are_those_of_the_records() -> None:
     records = [trainings.do(task, Proxies(), torch.device("cpu")) for task in trainings.pieces()]
     found = trainings.study([{**record, "torch": "1.0", "machine": "another"} for record in records])
     assert (found.protocol["torch"], found.protocol["machine"]) == ("1.0", "another")
+
+
+def test_a_folder_from_another_machine_is_shown_and_not_gone_on_with_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, out = tmp_path / "data" / "pictures", tmp_path / "out"
+    for number in range(60):
+        path = source / f"class-{number % 2}" / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("L", (8, 8), 4 * number).save(path)
+    trial = replace(DYNAMIC, source=str(source))
+    found, _ = run(trial, out)
+    assert len(found.rows) == 9
+    meta = files.read_json(out / "study.json")
+    assert meta["source"] == str(source)
+    files.write_json(out / "study.json", {**meta, "source": "/elsewhere/pictures"})
+    monkeypatch.setenv("LCMAT_DATA", str(tmp_path / "data"))
+    render_folders([out], Machine("cpu"))
+    assert "Not finished" not in (out / "report.html").read_text(encoding="utf-8")
+    files.write_json(out / "study.json", {**meta, "device": "cuda"})
+    with pytest.raises(ValueError, match="was begun on cuda, and results of cpu are others"):
+        run(trial, out)
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:

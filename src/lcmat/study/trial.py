@@ -34,6 +34,7 @@ from lcmat.pieces import Piece
 from lcmat.report import Page
 from lcmat.study.conduct import CellsFailedError
 from lcmat.study.crew import CrewFailedError
+from lcmat.study.design import Source, locate
 from lcmat.study.piecework import PieceFolder, check_free
 from lcmat.study.pipeline import Machine
 from lcmat.study.settings import default_net
@@ -138,8 +139,11 @@ class Trial:
     command: str = ""
 
     def load(self) -> Splits:
-        """The data, whole."""
-        return load(self.source, quiet=True, **self.reading)
+        """The data, whole; where its path is that of another machine, a folder of its name in `LCMAT_DATA`."""
+        place = Path(self.source)
+        moved = place.is_absolute() and not place.exists()
+        source = locate(Source("", self.source, place.name)) if moved else self.source
+        return load(source, quiet=True, **self.reading)
 
     def cut(self, data: Splits) -> Splits:
         """The classes of the data that are wanted."""
@@ -192,6 +196,7 @@ def run_trial(
     trial = replace(trial.for_data(data), device=device.type)
     work = trial.work(data, path, device)
     check_free(path, trial.kind.removeprefix("lcmat ") + " comparison", own=is_trial(path, trial.kind))
+    _check_device(path, trial)
     files.write_json(path / "study.json", {**asdict(trial), "versions": runtime.versions()})
     folder, pieces = PieceFolder(path), work.pieces()
     before = len(_records(folder, pieces))
@@ -205,6 +210,16 @@ def run_trial(
     found = work.study(records, notes)
     found.save(path, commands=[trial.command])
     return found, (sum(folder.done(piece.key) for piece in pieces), len(pieces))
+
+
+def _check_device(path: Path, trial: Trial) -> None:
+    """Refuse to go on with another kind of device: nothing that was done would count."""
+    before = files.read_json(path / "study.json").get("device") if (path / "study.json").is_file() else trial.device
+    if before != trial.device:
+        raise ValueError(
+            f"{path} was begun on {before}, and results of {trial.device} are others; give --device {before}, another "
+            f"folder with --out, or `lcmat report {path}` to see what is there"
+        )
 
 
 def open_trial(path: Path, device: torch.device | None = None) -> tuple[Trial, Work]:
