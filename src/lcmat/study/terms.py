@@ -47,7 +47,7 @@ class Terms:
             CrewFailedError: when processes failed, and the others could not do all that was left.
         """
         processes = min(self.processes, sum(not folder.done(piece.key) for piece in pieces))
-        if processes > 1:
+        if processes > 1 and time.monotonic() < until:  # for the page alone none is started
             Crew(folder, machine, processes, until).conduct(pieces, self.tell, self.say)
         else:
             conduct(pieces, folder, worker, self.tell, until=until)
