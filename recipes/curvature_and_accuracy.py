@@ -89,7 +89,6 @@ def share_out(plan: Plan, workers: int) -> None:
     Raises:
         RuntimeError: when one of them fails; what the others measured is kept.
     """
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the others end with this one
     parts = [",".join(map(str, range(number, plan.proxies, workers))) for number in range(min(workers, plan.proxies))]
     with (
         tempfile.TemporaryDirectory(prefix="lcmat-") as place,
@@ -105,6 +104,8 @@ def share_out(plan: Plan, workers: int) -> None:
         finally:  # where this one is interrupted, they are too
             for member in crew:
                 member.terminate()
+            for member in crew:
+                member.wait()
     if failed:
         raise RuntimeError(f"the processes of proxies {' and '.join(failed)} failed; the same command goes on")
 
@@ -155,6 +156,8 @@ def finish(plan: Plan, folder: Path, *, some: bool = False) -> None:
 
 def main() -> None:
     """Measure what is missing, and write the page once nothing is."""
+    # An orderly end: a process that is cut off at work takes all that share its GPU with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     parser = make_parser()
     arguments = parser.parse_args()
     folder: Path = arguments.out

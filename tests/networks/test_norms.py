@@ -109,6 +109,16 @@ def test_the_kernels_compute_what_the_layers_do(
 
 @pytest.mark.gpu
 @pytest.mark.usefixtures("with_kernels")
+def test_the_kernels_hide_nothing_that_is_no_number() -> None:
+    inputs = maps(0, (4, 6, 5, 5)).cuda()
+    inputs[1, 2, 3, 4] = torch.nan
+    values = twins(6, relu=True)[0].cuda()(inputs.requires_grad_())
+    assert values.isnan().any((0, 2, 3)).tolist() == [False, False, True, False, False, False]
+    assert torch.autograd.grad(values.sum(), inputs)[0].isnan().any()
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("with_kernels")
 def test_slopes_of_the_kernels_can_be_differentiated_again(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = [maps(seed, (4, 6, 5, 5)).cuda().requires_grad_() for seed in range(2)]
 

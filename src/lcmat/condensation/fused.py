@@ -44,6 +44,11 @@ def _read(pointer, places, inside):
 
 
 @triton.jit
+def _relu(values):
+    return tl.maximum(values, 0.0, propagate_nan=tl.PropagateNan.ALL)  # or what is no longer finite goes unseen
+
+
+@triton.jit
 def _pool(values):
     return tl.sum(values, 2)[:, :, None] / 4
 
@@ -69,7 +74,7 @@ def _forward(
     row, inside, pixels, pools = _places(rows, width, pooled, block, some)
     normal, _ = _normalised(_read(maps, pixels, inside), inside, 4 * pooled, eps)
     gamma, beta = _weights(weight, bias, row, rows, channels)
-    tl.store(values + pools, _pool(tl.maximum(gamma * normal + beta, 0.0)), inside)
+    tl.store(values + pools, _pool(_relu(gamma * normal + beta)), inside)
 
 
 @triton.jit
@@ -101,7 +106,7 @@ def _dual_forward(
     u = _centred(_read(tangents, pixels, inside), inside, count)
     change = gamma * scale * (u - normal * _mean(normal * u, count))
     whole = gamma * normal + beta
-    tl.store(values + pools, _pool(tl.maximum(whole, 0.0)), inside)
+    tl.store(values + pools, _pool(_relu(whole)), inside)
     tl.store(changes + pools, _pool(tl.where(whole > 0, change, 0.0)), inside)
 
 
@@ -137,7 +142,8 @@ def _launch(kernel: Any, maps: Tensor, eps: float, *tensors: Tensor) -> None:
     block = triton.next_power_of_2(pooled)
     some = max(1, _PIXELS // (4 * block))
     grid = (triton.cdiv(n * channels, some),)
-    kernel[grid](maps, *tensors, n * channels, channels, eps, width, pooled, block, some)
+    with torch.cuda.device_of(maps):  # kernels start on the current device
+        kernel[grid](maps, *tensors, n * channels, channels, eps, width, pooled, block, some)
 
 
 def _pools_of(maps: Tensor) -> Tensor:

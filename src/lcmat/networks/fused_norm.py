@@ -14,6 +14,7 @@ Sums over the rows are taken in parts by many programs; the one that is done las
 order.
 """
 
+import math
 from typing import Any
 
 import torch
@@ -27,6 +28,8 @@ from torch.nn import functional
 _COLUMNS, _ROWS, _AHEAD, _PROGRAMS, _PARTS, _WARPS = 32, 64, 4, 264, 128, 4
 # Programs that do each element on its own.
 _TILE_ROWS, _TILE_COLUMNS = 64, 64
+# One compilation does for all of these; that rows of channels begin at multiples of sixteen bytes, it should know.
+_SHAPES = ["rows", "share", "joined"]
 
 
 @triton.jit
@@ -55,7 +58,7 @@ def _sum_up(parts, tickets, first, second, column, inside, channels, columns: tl
     return last, total1, total2
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_SHAPES)
 def _moments(
     maps, parts, tickets, mean, scale, running_mean, running_variance, seen, momentum, eps, rows, channels, share,
     height: tl.constexpr, columns: tl.constexpr, at_once: tl.constexpr, ahead: tl.constexpr,
@@ -110,43 +113,35 @@ def _normalised(maps, places, there, mean, scale, column, inside):
     return (values - average[None, :]) * factor[None, :]
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_SHAPES)
 def _apply(
-    maps, shortcut, outputs, mean, scale, weight, bias, rows, channels,
-    relu: tl.constexpr, joined: tl.constexpr, height: tl.constexpr, columns: tl.constexpr,
+    maps, shortcut, outputs, mean, scale, weight, bias, rows, channels, floor, joined,
+    height: tl.constexpr, columns: tl.constexpr,
 ):  # fmt: skip
     column, places, there = _tile(rows, channels, height, columns)
     inside = column < channels
     values = _normalised(maps, places, there, mean, scale, column, inside)
     gamma, beta = tl.load(weight + column, inside, other=0.0), tl.load(bias + column, inside, other=0.0)
     values = values * gamma[None, :] + beta[None, :]
-    if joined:
-        values += tl.load(shortcut + places, there, other=0.0).to(tl.float32)
-    if relu:
-        values = tl.maximum(values, 0.0)
+    values += tl.load(shortcut + places, there & (joined > 0), other=0.0).to(tl.float32)
+    values = tl.maximum(values, floor, propagate_nan=tl.PropagateNan.ALL)  # or a training that diverges goes unseen
     tl.store(outputs + places, values, there)
 
 
 @triton.jit
-def _active_slopes(
-    slopes, outputs, normal, places, there, weight, bias, column, inside, relu: tl.constexpr, joined: tl.constexpr
-):
+def _active_slopes(slopes, outputs, normal, places, there, weight, bias, column, inside, floor, joined):
     """The slopes where the ReLU lets them through; without a shortcut that can be worked out from the norm."""
     found = tl.load(slopes + places, there, other=0.0).to(tl.float32)
-    if relu:
-        if joined:
-            found = tl.where(tl.load(outputs + places, there, other=0.0).to(tl.float32) > 0, found, 0.0)
-        else:
-            gamma, beta = tl.load(weight + column, inside, other=0.0), tl.load(bias + column, inside, other=0.0)
-            found = tl.where(normal * gamma[None, :] + beta[None, :] > 0, found, 0.0)
-    return found
+    gamma, beta = tl.load(weight + column, inside, other=0.0), tl.load(bias + column, inside, other=0.0)
+    before = normal * gamma[None, :] + beta[None, :]
+    after = tl.load(outputs + places, there & (joined > 0), other=0.0).to(tl.float32)
+    return tl.where(tl.where(joined > 0, after, before) <= floor, 0.0, found)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_SHAPES)
 def _reduce(
     maps, slopes, outputs, parts, tickets, mean, scale, weight, bias, of_weight, of_bias, rows, channels, share,
-    relu: tl.constexpr, joined: tl.constexpr, height: tl.constexpr, columns: tl.constexpr, at_once: tl.constexpr,
-    ahead: tl.constexpr,
+    floor, joined, height: tl.constexpr, columns: tl.constexpr, at_once: tl.constexpr, ahead: tl.constexpr,
 ):  # fmt: skip
     column = tl.program_id(0) * columns + tl.arange(0, columns)
     inside = column < channels
@@ -159,7 +154,7 @@ def _reduce(
         there = (row < end)[:, None] & inside[None, :]
         places = row.to(tl.int64)[:, None] * channels + column[None, :]
         normal = _normalised(maps, places, there, mean, scale, column, inside)
-        found = _active_slopes(slopes, outputs, normal, places, there, weight, bias, column, inside, relu, joined)
+        found = _active_slopes(slopes, outputs, normal, places, there, weight, bias, column, inside, floor, joined)
         first += found
         second += found * normal
     last, plain, along = _sum_up(
@@ -170,21 +165,20 @@ def _reduce(
         tl.store(of_weight + column, along, inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_SHAPES)
 def _descend(
     maps, slopes, outputs, mean, scale, weight, bias, of_weight, of_bias, of_maps, of_shortcut, rows, channels,
-    relu: tl.constexpr, joined: tl.constexpr, height: tl.constexpr, columns: tl.constexpr,
+    floor, joined, height: tl.constexpr, columns: tl.constexpr,
 ):  # fmt: skip
     column, places, there = _tile(rows, channels, height, columns)
     inside = column < channels
     normal = _normalised(maps, places, there, mean, scale, column, inside)
-    found = _active_slopes(slopes, outputs, normal, places, there, weight, bias, column, inside, relu, joined)
+    found = _active_slopes(slopes, outputs, normal, places, there, weight, bias, column, inside, floor, joined)
     plain = tl.load(of_bias + column, inside, other=0.0) / rows
     along = tl.load(of_weight + column, inside, other=0.0) / rows
     factor = tl.load(weight + column, inside, other=0.0) * tl.load(scale + column, inside, other=0.0)
     tl.store(of_maps + places, factor[None, :] * (found - plain[None, :] - normal * along[None, :]), there)
-    if joined:
-        tl.store(of_shortcut + places, found, there)
+    tl.store(of_shortcut + places, found, there & (joined > 0))
 
 
 def suits(maps: Tensor, shortcut: Tensor | None) -> bool:
@@ -222,15 +216,16 @@ class _Norm(torch.autograd.Function):
         mean, scale = torch.empty(2, channels, device=maps.device)
         outputs = torch.empty_like(maps)
         grid, share, parts = _plan(maps, rows, channels)
-        _moments[grid](
-            maps, parts, tickets, mean, scale, *running, momentum, eps, rows, channels, share, _ROWS, _COLUMNS, _PARTS,
-            _AHEAD, num_warps=_WARPS,
-        )  # fmt: skip
         joined = shortcut is not None
-        _apply[_tiles(rows, channels)](
-            maps, shortcut if joined else maps, outputs, mean, scale, weight, bias, rows, channels,
-            relu, joined, _TILE_ROWS, _TILE_COLUMNS, num_warps=4,
-        )  # fmt: skip
+        with torch.cuda.device_of(maps):
+            _moments[grid](
+                maps, parts, tickets, mean, scale, *running, momentum, eps, rows, channels, share,
+                _ROWS, _COLUMNS, _PARTS, _AHEAD, num_warps=_WARPS,
+            )  # fmt: skip
+            _apply[_tiles(rows, channels)](
+                maps, shortcut if joined else maps, outputs, mean, scale, weight, bias, rows, channels, _floor(relu),
+                int(joined), _TILE_ROWS, _TILE_COLUMNS, num_warps=4,
+            )  # fmt: skip
         ctx.save_for_backward(maps, shortcut, outputs if joined and relu else None, weight, bias, mean, scale)
         ctx.tickets, ctx.eps, ctx.relu = tickets, eps, relu
         return outputs
@@ -253,14 +248,16 @@ class _Norm(torch.autograd.Function):
         grid, share, parts = _plan(maps, rows, channels)
         known = maps, slope, maps if outputs is None else outputs
         about = mean, scale, weight, bias, *sums
-        _reduce[grid](
-            *known, parts, ctx.tickets, *about, rows, channels, share, ctx.relu, joined, _ROWS, _COLUMNS, _PARTS,
-            _AHEAD, num_warps=_WARPS,
-        )  # fmt: skip
-        _descend[_tiles(rows, channels)](
-            *known, *about, of_maps, of_shortcut if joined else of_maps, rows, channels, ctx.relu, joined,
-            _TILE_ROWS, _TILE_COLUMNS, num_warps=4,
-        )  # fmt: skip
+        kind = _floor(ctx.relu), int(joined)
+        with torch.cuda.device_of(maps):
+            _reduce[grid](
+                *known, parts, ctx.tickets, *about, rows, channels, share, *kind, _ROWS, _COLUMNS, _PARTS, _AHEAD,
+                num_warps=_WARPS,
+            )  # fmt: skip
+            _descend[_tiles(rows, channels)](
+                *known, *about, of_maps, of_shortcut if joined else of_maps, rows, channels, *kind,
+                _TILE_ROWS, _TILE_COLUMNS, num_warps=4,
+            )  # fmt: skip
         return of_maps, of_shortcut, *sums.to(weight.dtype), *[None] * 5
 
 
@@ -276,9 +273,14 @@ def _plan(maps: Tensor, rows: int, channels: int) -> tuple[tuple[int, int], int,
     """The grid of programs that sum, the rows of each, and room for their sums."""
     groups = triton.cdiv(channels, _COLUMNS)
     parts = max(1, min(_PROGRAMS // groups, triton.cdiv(rows, _ROWS)))
-    share = triton.cdiv(rows, parts)
+    share = triton.cdiv(triton.cdiv(rows, parts), _ROWS) * _ROWS
     parts = triton.cdiv(rows, share)
     return (groups, parts), share, torch.empty(2, parts, channels, device=maps.device)
+
+
+def _floor(relu: bool) -> float:
+    """What outputs are at least."""
+    return 0.0 if relu else -math.inf
 
 
 def _tiles(rows: int, channels: int) -> tuple[int, int]:
