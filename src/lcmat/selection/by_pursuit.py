@@ -109,7 +109,7 @@ def pursue(
             regression.add(products, goal)
             history.append(regression.weights[: t + 1].clone())
             explained.append(regression.explained)
-            picked.weights[: t + 1] = history[-1]
+            picked.weights[: t + 1].copy_(history[-1])
     gains = torch.zeros(count, dtype=torch.float64)
     gains[: len(history)] = torch.tensor(explained, dtype=torch.float64).diff()
     return Picks(picked.order, gains, weigh=lambda k: _weights(history, k, len(head.inputs)))
@@ -132,11 +132,12 @@ class _Picked:
     the rows where these are in double precision, else products of their own with factors kept for that.
 
     On a GPU one pick is captured and replayed, so shapes are those of the last pick from the first on: what there is no
-    pick for yet has weight 0.
+    pick for yet has weight 0. The weights that it starts from and what the regression wants to know of it travel with
+    it, from and to pinned memory.
 
     Attributes:
         order: the picks, `[capacity]`.
-        weights: of the picks, for the caller to set, `[capacity]`.
+        weights: of the picks, for the caller to set once the last pick is read, on the processor, `[capacity]`.
         values: by which the last pick was the best, `[n]`.
         size: how many picks have been read.
     """
@@ -150,11 +151,14 @@ class _Picked:
         self.size = 0
         self.course = Course(picker, capacity)
         self.order = self.course.order
-        self.weights = head.inputs.new_zeros(capacity)
+        pinned = device.type == "cuda"
+        self.weights = torch.zeros(capacity, dtype=head.inputs.dtype, pin_memory=pinned)
+        self._weights = self.weights if device.type == "cpu" else head.inputs.new_zeros(capacity)
+        self._found = torch.zeros(2 + capacity, dtype=torch.float64, pin_memory=pinned)
+        self._numbers = self._found.numpy()
         self.target = target.double()
         self.targets = products_with(head, target).double()
         self.values = self.targets
-        self.found = self.targets[:0]
         self.rows: Tensor | None = None
         if capacity * n * head.inputs.element_size() <= memory:
             # A GPU sums over the picks fastest where those of one sample lie side by side.
@@ -169,6 +173,8 @@ class _Picked:
     def pick(self, pick: Tensor | None = None) -> None:
         """Take a sample `[1]`, by default the best; all before it must have been read."""
         on_cpu = self.order.device.type == "cpu"
+        if not on_cpu:
+            self._weights.copy_(self.weights, non_blocking=True)
         left = self.targets - self._mixture(self.size if on_cpu else len(self.order))
         self.values = left.abs() if self.signed else left
         pick = self.course.best(self.values) if pick is None else pick
@@ -187,20 +193,22 @@ class _Picked:
             residual, inputs = one.residuals[0].double(), one.inputs[0].double()
             goal = (residual @ (self.target @ inputs))[None]
             products = (self.residuals[:known] @ residual) * (self.inputs[:known] @ inputs)
-        self.found = torch.cat([self.values.index_select(0, pick), goal, products])
+        found = torch.cat([self.values.index_select(0, pick), goal, products])
+        self._found[: len(found)].copy_(found, non_blocking=True)
 
     def read(self) -> tuple[float, float, Tensor]:
         """Of the last pick its value, its product with the target, and those with the picks, itself last, `[size]`.
 
-        All that the regression on the processor needs comes in one copy, the only time that a device is waited for.
+        This is the only time that a device is waited for; the products are overwritten by the next pick.
         """
         self.size += 1
-        found = self.found.cpu()
-        return float(found[0]), float(found[1]), found[2 : 2 + self.size]
+        if self.order.device.type == "cuda":
+            torch.cuda.current_stream(self.order.device).synchronize()
+        return float(self._numbers[0]), float(self._numbers[1]), self._found[2 : 2 + self.size]
 
     def _mixture(self, known: int) -> Tensor:
         """⟨g_j, Σ_i w_i g_i⟩ for all j and the first `known` picks, `[n]`."""
-        weights = self.weights[:known]
+        weights = self._weights[:known]
         if self.rows is not None:
             return weights @ self.rows[:known]
         some = _rows_of(self.head, self.order[:known])

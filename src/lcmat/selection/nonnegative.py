@@ -4,16 +4,24 @@ The active-set method of Lawson and Hanson (1974), started each time from the la
 positive weight and L the Cholesky factor of K = (⟨g_i, g_j⟩)_PP + λI, it is the inverse M = L⁻¹ that is kept: a sample
 that enters P adds a row, one that leaves takes plane rotations, and every solve is a product with M, which reads it in
 place. (A triangular solve would copy its matrix each time.) No step costs more than O(k²).
+
+Vectors go through NumPy, whose calls take a fraction of the time that torch's take to begin; matrices through torch,
+whose threads `lcmat.runtime.one_thread` holds back. Both look at the same memory.
 """
 
 import math
 from bisect import insort
+from typing import TypeAlias
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 INDEPENDENT = 1e-12  # of ‖g‖² + λ: with less left beside the others, a sample is a combination of them
 NEGLIGIBLE = 1e-12  # of the largest ⟨g, T⟩: a smaller slope is rounding
+
+Weights: TypeAlias = NDArray[np.float64]
 
 
 class GrowingRegression:
@@ -31,17 +39,24 @@ class GrowingRegression:
         self.size = 0
         self.largest = 0.0  # |⟨g, T⟩| so far
         self.weights = torch.zeros(capacity, dtype=torch.float64)
-        self.targets = torch.zeros(capacity, dtype=torch.float64)
-        self.kernel = torch.zeros(capacity, capacity, dtype=torch.float64)
-        self.support = torch.empty(0, dtype=torch.int64)
-        self.outside: list[int] = []  # those without a weight, in ascending order
         self.inverse = torch.zeros(capacity, capacity, dtype=torch.float64)  # M
-        self.half = torch.zeros(capacity, dtype=torch.float64)  # M times the targets of the support
+        self.outside: list[int] = []  # those without a weight, in ascending order
+        self._weights, self._inverse = self.weights.numpy(), self.inverse.numpy()
+        self._targets = np.zeros(capacity)
+        self._kernel = np.zeros((capacity, capacity))
+        self._inside = np.zeros(capacity, dtype=np.int64)  # the support, and how many there are in it
+        self._count = 0
+        self._half = np.zeros(capacity)  # M times the targets of the support
+
+    @property
+    def support(self) -> Tensor:
+        """The samples with a weight, in the order in which they came to it."""
+        return torch.from_numpy(self._inside[: self._count].copy())
 
     @property
     def explained(self) -> float:
         """By how much the objective is below ‖T‖²: Σ_i w_i ⟨g_i, T⟩ at its minimum."""
-        return float(self.targets @ self.weights)
+        return float(self._targets[: self.size] @ self._weights[: self.size])
 
     def add(self, products: Tensor, target: float) -> None:
         """Add a sample and make the weights the best ones again.
@@ -52,10 +67,9 @@ class GrowingRegression:
         """
         new, k = self.size, self.size + 1
         self.size = k
-        self.kernel[new, :k] = products
-        self.kernel[:k, new] = products
-        self.kernel[new, new] += self.penalty
-        self.targets[new] = target
+        self._kernel[new, :k] = self._kernel[:k, new] = products.numpy()
+        self._kernel[new, new] += self.penalty
+        self._targets[new] = target
         self.outside.append(new)
         if self.signed:
             self._enter(new)
@@ -67,10 +81,11 @@ class GrowingRegression:
             candidates = [sample for sample in self.outside if sample not in closed]
             if not candidates:
                 break
-            rows = torch.tensor(candidates)
-            slopes = self.targets[rows] - self.kernel[rows, :k] @ self.weights[:k]
+            # A product by BLAS could start threads here; this is a plain loop.
+            fitted = np.einsum("ij,j->i", self._kernel[candidates, :k], self._weights[:k])
+            slopes = self._targets[candidates] - fitted
             best = int(slopes.argmax())
-            if float(slopes[best]) <= NEGLIGIBLE * self.largest:
+            if slopes[best] <= NEGLIGIBLE * self.largest:
                 break
             self._enter(candidates[best])
             if candidates[best] in self.outside:
@@ -79,37 +94,52 @@ class GrowingRegression:
     def _enter(self, sample: int) -> None:
         """Let a sample have a weight, and take those out whose weights would become negative.
 
-        With l = M k, k its products with the support, the new row of L is [l, π], hence that of M [−lᵀM, 1]/π.
+        With l = M k, k its products with the support, the new row of L is [l, π], hence that of M [−lᵀM, 1]/π; and
+        what the weights move by, where they may, is that row times the new entry of M times the targets.
         """
-        m = len(self.support)
+        m = self._count
+        support = self._inside[:m]
         inverse = self.inverse[:m, :m]
-        row = inverse @ self.kernel[sample].index_select(0, self.support)
-        own = float(self.kernel[sample, sample])
-        rest = own - float(row @ row)
+        row = torch.mv(inverse, torch.from_numpy(self._kernel[sample, support]))
+        known = row.numpy()
+        own = float(self._kernel[sample, sample])
+        rest = own - float(known @ known)
         if rest <= INDEPENDENT * own:
             return
         pivot = math.sqrt(rest)
-        self.inverse[m, :m] = (inverse.T @ row) / -pivot
-        self.inverse[m, m] = 1 / pivot
-        self.half[m] = (self.targets[sample] - row @ self.half[:m]) / pivot
-        self.support = torch.cat([self.support, torch.tensor([sample])])
+        half = (self._targets[sample] - known @ self._half[:m]) / pivot
+        new = self._inverse[m, : m + 1]
+        np.divide(torch.mv(inverse.T, row).numpy(), -pivot, out=new[:m])
+        new[m] = 1 / pivot
+        self._half[m] = half
+        self._inside[m] = sample
+        self._count = m + 1
         self.outside.remove(sample)
-        while len(self.support):
-            m = len(self.support)
-            goal = self.inverse[:m, :m].T @ self.half[:m]  # K⁻¹ times the targets of the support
-            falling = goal <= 0
-            if self.signed or not falling.any():
-                self.weights[self.support] = goal
-                return
-            # As far towards the goal as no weight becomes negative.
-            current = self.weights[self.support]
-            steps = torch.where(falling, current / (current - goal), torch.inf)
-            current += steps.min() * (goal - current)
-            leaving = falling & (steps <= steps.min())
-            current[leaving] = 0
-            self.weights[self.support] = current
-            for place in reversed(leaving.nonzero().flatten().tolist()):
-                self._leave(place)
+        goal = half * new  # K⁻¹ times the targets of the support
+        goal[:m] += self._weights[support]
+        while not self._move(goal):
+            m = self._count
+            goal = torch.mv(self.inverse[:m, :m].T, torch.from_numpy(self._half[:m])).numpy()
+
+    def _move(self, goal: Weights) -> bool:
+        """Whether the weights of the support get to a goal; where not, those are out of it that would be negative."""
+        support = self._inside[: self._count]
+        if self.signed or not len(goal) or goal.min() > 0:
+            self._weights[support] = goal
+            return True
+        # As far towards the goal as no weight becomes negative.
+        falling = goal <= 0
+        current = self._weights[support]
+        steps = np.where(falling, 0.0, np.inf)
+        np.divide(current, current - goal, out=steps, where=falling & (goal < current))
+        step = steps.min()
+        leaving = steps <= step
+        current += step * (goal - current)
+        current[leaving] = 0
+        self._weights[support] = current
+        for place in reversed(leaving.nonzero()[0].tolist()):
+            self._leave(place)
+        return False
 
     def _leave(self, place: int) -> None:
         """Take one sample out of the inverse.
@@ -121,17 +151,19 @@ class GrowingRegression:
 
         from the sample's own row on, which leaves M triangular; running sums do them all at once.
         """
-        m = len(self.support)
-        column = self.inverse[place:m, place].clone()
-        rows = torch.cat(
-            [self.inverse[place:m, :place], self.inverse[place:m, place + 1 : m], self.half[place:m, None]], dim=1
-        )
+        m = self._count
+        inverse, half, inside = self._inverse, self._half, self._inside
+        column = inverse[place:m, place].copy()
+        rows = np.concatenate(
+            [inverse[place:m, :place], inverse[place:m, place + 1 : m], half[place:m, None]], axis=1
+        )  # fmt: skip
         sums = (column[:, None] * rows).cumsum(0)
-        lengths = column.square().cumsum(0).sqrt()
+        lengths = np.sqrt(np.square(column).cumsum())
         before, after = lengths[:-1, None], lengths[1:, None]
         rotated = rows[1:] * (before / after) - sums[:-1] * (column[1:, None] / (before * after))
-        self.inverse[place : m - 1, : m - 1] = rotated[:, :-1]
-        self.inverse[m - 1, :m] = 0
-        self.half[place : m - 1] = rotated[:, -1]
-        insort(self.outside, int(self.support[place]))
-        self.support = torch.cat([self.support[:place], self.support[place + 1 :]])
+        inverse[place : m - 1, : m - 1] = rotated[:, :-1]
+        inverse[m - 1, :m] = 0
+        half[place : m - 1] = rotated[:, -1]
+        insort(self.outside, int(inside[place]))
+        inside[place : m - 1] = inside[place + 1 : m].copy()
+        self._count = m - 1
