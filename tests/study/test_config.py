@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from lcmat.study import config
+from lcmat.study.cells import make_cells
 from lcmat.study.config import StudyFileError, read_study
 from lcmat.study.design import Condensation, Proxy, Source, Training
 from lcmat.study.toml_lines import parse
@@ -95,6 +96,19 @@ def test_condensers_work_by_samples_of_each_class(tmp_path: Path) -> None:
     text = SMALL.replace("fractions = [0.1, 0.05]", "per_class = [1]").replace('"lcmat-s:rho=0.5"', '"dm:lr=0.5"')
     [grid] = read_study(write(tmp_path, text)).grids
     assert (grid.budget, grid.amounts, grid.protocol) == ("per_class", (1,), "condensation")
+
+
+def test_one_made_set_may_serve_all_seeds(tmp_path: Path) -> None:
+    text = SMALL.replace("fractions = [0.1, 0.05]", "per_class = [1]").replace('"lcmat-s:rho=0.5"', '"dm:lr=0.5"')
+    table = "[condensation]\nsteps = 3\n"
+    for once, sets in (("", [0, 1]), ("once = true\n", [0])):
+        study = read_study(write(tmp_path, text.replace("[proxy]", table + once + "[proxy]")))
+        cells = make_cells(study, {"digits": "f"})
+        made = [cell for cell in cells if cell.stage == "choose" and cell.method and cell.method.condenses]
+        assert [cell.seed for cell in made] == sets
+        trained = [cell for cell in cells if cell.stage == "train" and cell.method and cell.method.condenses]
+        assert [cell.seed for cell in trained] == [0, 1]
+        assert {key for cell in trained for key in cell.needs} == {cell.key for cell in made}
 
 
 def test_every_mistake_is_named_with_line_key_and_what_was_expected(tmp_path: Path) -> None:

@@ -93,7 +93,12 @@ def choices(study: Study, grid: Grid, data: str, fingerprint: str, proxy: Proxy,
     """What has to be chosen or made in one block, each with its proxy before it."""
     recording = [other for block in study.grids if data in block.data for other in block.methods if other.needs_record]
     for method in grid.methods:
-        common: dict[str, Any] = {"data": data, "fingerprint": fingerprint, "seed": seed}
+        once = method.condenses and study.made_once
+        common: dict[str, Any] = {
+            "data": data,
+            "fingerprint": fingerprint,
+            "seed": study.seeds[0] if once else seed,
+        }
         needs: tuple[str, ...] = ()
         if method.needs_proxy:
             # Where times are results, no method pays for a record that only others want.

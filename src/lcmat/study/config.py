@@ -97,6 +97,7 @@ class _Reader:
             grids=self.grids(top.get("grid"), sources, self.proxies("proxy", top.get("proxy"), Proxy())),
             training=training,
             condensation=self.condensation(top.get("condensation")),
+            made_once=self.made_once(top.get("condensation")),
             timed=self.take("", whole, "timed", values.truth, False),
             oracle=self.take("", whole, "oracle", values.truth, False),
             reach=self.take("", whole, "reach", values.share, None),
@@ -200,12 +201,16 @@ class _Reader:
     def condensation(self, item: Item | None) -> Condensation:
         table = self.table("condensation", item)
         whole = Item(table, item.line if item else 1)
-        self.check_keys("condensation", table, [field.name for field in fields(Condensation)])
+        self.check_keys("condensation", table, ["once", *(field.name for field in fields(Condensation))])
         return Condensation(
             steps=self.take("condensation", whole, "steps", values.count, 1000),
             net=self.take("condensation", whole, "net", values.net, ""),
             factor=self.take("condensation", whole, "factor", values.count, 1),
         )
+
+    def made_once(self, item: Item | None) -> bool:
+        whole = Item(self.table("condensation", item), item.line if item else 1)
+        return self.take("condensation", whole, "once", values.truth, False)
 
     def grids(self, item: Item | None, sources: Mapping[str, Source], proxies: tuple[Proxy, ...]) -> tuple[Grid, ...]:
         if item is None or not isinstance(item.value, list):

@@ -119,6 +119,7 @@ class Study:
         grids: the blocks.
         training: of networks on what is kept.
         condensation: of condensers.
+        made_once: whether what a condenser made under the first seed serves all seeds.
         timed: whether every amount is chosen on its own, and the time of it is a result.
         oracle: whether networks are tested after each epoch as well.
         reach: an accuracy whose time is asked for; this tests after each epoch too.
@@ -134,6 +135,7 @@ class Study:
     grids: tuple[Grid, ...]
     training: Training = Training()
     condensation: Condensation = Condensation()
+    made_once: bool = False
     timed: bool = False
     oracle: bool = False
     reach: float | None = None

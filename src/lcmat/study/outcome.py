@@ -169,7 +169,7 @@ def _group(study: Study, folder: StudyFolder, splits: Splits, grid: Grid, data: 
     for seed in study.seeds:
         seen: set[tuple[str, int]] = set()
         for cell in choices(study, grid, data, fingerprint, proxy, seed):
-            if cell.method is None:
+            if cell.method is None or cell.key in keys:  # what serves all seeds comes with each of them
                 continue
             keys.append(cell.key)
             if not folder.done(cell.key):
