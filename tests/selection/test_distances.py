@@ -200,3 +200,12 @@ def test_the_kernel_gives_what_plain_torch_gives(power: Literal[1, 2], dtype: to
         left, right = torch.randn(rows, depth, dtype=dtype), torch.randn(columns, depth, dtype=dtype)
         found = differences.direct_distances(left.cuda(), right.cuda(), power=power).cpu()
         torch.testing.assert_close(found, differences.direct_distances(left, right, power=power))
+
+
+@pytest.mark.gpu
+def test_the_kernel_takes_more_columns_than_the_second_axis_of_a_grid_has_programs() -> None:
+    columns = 65536 * 64 + 1
+    left, right = torch.arange(9.0, device="cuda")[:, None], torch.arange(columns, device="cuda").float()[:, None]
+    found = differences.direct_distances(left, right, power=1)
+    some = [0, 1, columns - 2, columns - 1]
+    assert found[:, some].equal((left - right[some].T).abs())

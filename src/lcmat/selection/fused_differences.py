@@ -17,8 +17,8 @@ _SIDE = 64  # of the tile of a program
 @triton.jit(do_not_specialize=["rows", "columns", "depth"])
 def _distances(left, right, sums, rows, columns, depth, power: tl.constexpr, side: tl.constexpr):
     """Σ_k |x_ki − y_kj|^power of x `[depth, rows]` and y `[depth, columns]`."""
-    i = tl.program_id(0).to(tl.int64) * side + tl.arange(0, side)
-    j = tl.program_id(1).to(tl.int64) * side + tl.arange(0, side)
+    i = tl.program_id(1).to(tl.int64) * side + tl.arange(0, side)
+    j = tl.program_id(0).to(tl.int64) * side + tl.arange(0, side)
     total = tl.zeros((side, side), sums.dtype.element_ty)
     for _ in range(depth):
         x = tl.load(left + i, i < rows, other=0.0)
@@ -35,7 +35,8 @@ def distances(left: Tensor, right: Tensor, *, power: Literal[1, 2]) -> Tensor:
     """See `lcmat.selection.differences.direct_distances`."""
     (rows, depth), columns = left.shape, len(right)
     sums = left.new_empty(rows, columns)
-    grid = (triton.cdiv(rows, _SIDE), triton.cdiv(columns, _SIDE))
+    # Rows are those of a tile, columns may be all samples, and only the first axis of a grid takes millions.
+    grid = (triton.cdiv(columns, _SIDE), triton.cdiv(rows, _SIDE))
     # Neighbouring samples next to each other, so that a program reads neighbouring numbers.
     sides = left.T.contiguous(), right.T.contiguous()
     with torch.cuda.device_of(left):  # kernels start on the current device
