@@ -5,9 +5,13 @@ from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 
+import torch
+
 
 def tried(name: str, check: Callable[[ModuleType], None], *, doing: str) -> ModuleType | None:
-    """The module with kernels, if it can be had and stands the check; else None, with a warning where it fails.
+    """The module with kernels, if it stands the check; else None, with a warning unless there is no Triton at all.
+
+    The check is done as outside of `torch.inference_mode`, inside which nothing can be differentiated.
 
     Args:
         name: of the module.
@@ -16,10 +20,11 @@ def tried(name: str, check: Callable[[ModuleType], None], *, doing: str) -> Modu
     """
     try:
         kernels = import_module(name)
-        check(kernels)
-    except ImportError:
-        return None
+        with torch.inference_mode(False):
+            check(kernels)
     except Exception as error:  # noqa: BLE001, whatever a compiler or a driver finds wrong, plain torch does the same
+        if isinstance(error, ModuleNotFoundError) and error.name == "triton":
+            return None
         first = (str(error).strip() or repr(error)).splitlines()[0]
         warnings.warn(f"{doing} without the kernels in Triton, which is slower: {first}", stacklevel=3)
         return None

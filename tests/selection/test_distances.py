@@ -186,16 +186,16 @@ class _Kernels:
 
 
 def test_the_kernel_is_tried_against_plain_torch_before_it_is_used() -> None:
-    differences._compare(_Kernels(), "cpu")
+    differences._compare(_Kernels(), torch.device("cpu"))
     with pytest.raises(AssertionError, match="not close"):
-        differences._compare(_Kernels(1.01), "cpu")
+        differences._compare(_Kernels(1.01), torch.device("cpu"))
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("power", [1, 2])
 def test_the_kernel_gives_what_plain_torch_gives(power: Literal[1, 2], dtype: torch.dtype) -> None:
-    assert differences._kernels() is not None
+    assert differences._kernels(torch.device("cuda", torch.cuda.current_device())) is not None
     for rows, columns, depth in ((9, 1, 1), (700, 65, 10), (65, 700, 100)):
         left, right = torch.randn(rows, depth, dtype=dtype), torch.randn(columns, depth, dtype=dtype)
         found = differences.direct_distances(left.cuda(), right.cuda(), power=power).cpu()

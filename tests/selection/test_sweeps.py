@@ -96,16 +96,16 @@ def test_kernels_are_tried_against_plain_torch_before_they_are_used(monkeypatch:
         plain_step(run, t)
         run.order[t] = run.order[t - 1]
 
-    sweeps._compare(plain_step, "cpu")
+    sweeps._compare(plain_step, torch.device("cpu"))
     with pytest.raises(AssertionError, match="not close"):
-        sweeps._compare(wrong, "cpu")
+        sweeps._compare(wrong, torch.device("cpu"))
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("n", [1, 513, 3001])
 def test_kernels_pick_what_plain_torch_picks(n: int, dtype: torch.dtype) -> None:
-    kernels = sweeping_kernels()
+    kernels = sweeping_kernels(torch.device("cuda", torch.cuda.current_device()))
     assert kernels is not None
     distances = _cached(torch.randn(n, 5, generator=_generator(), dtype=dtype).cuda())
     permutation = torch.randperm(n, generator=_generator()).cuda()

@@ -22,7 +22,7 @@ def direct_distances(left: Tensor, right: Tensor, *, power: Literal[1, 2]) -> Te
     if left.device.type == "cpu":
         distances = torch.cdist(left, right, p=power, compute_mode="donot_use_mm_for_euclid_dist")
         return distances.square_() if power == 2 else distances
-    fused = _kernels() if left.device.type == "cuda" and len(left) > FEW else None
+    fused = _kernels(left.device) if left.device.type == "cuda" and len(left) > FEW else None
     return _by_broadcasting(left, right, power=power) if fused is None else fused.distances(left, right, power=power)
 
 
@@ -38,12 +38,14 @@ def _by_broadcasting(left: Tensor, right: Tensor, *, power: Literal[1, 2]) -> Te
 
 
 @cache
-def _kernels() -> Any:
-    """The module with a kernel in Triton, if there is one and it gives what plain torch gives; else None."""
-    return kernels.tried("lcmat.selection.fused_differences", _compare, doing="measuring distances")
+def _kernels(device: torch.device) -> Any:
+    """The module with a kernel in Triton, if there is one and it gives there what plain torch gives; else None."""
+    return kernels.tried(
+        "lcmat.selection.fused_differences", lambda fused: _compare(fused, device), doing="measuring distances"
+    )
 
 
-def _compare(fused: Any, device: str = "cuda") -> None:
+def _compare(fused: Any, device: torch.device) -> None:
     """Whether the kernel does what plain torch does.
 
     Raises:

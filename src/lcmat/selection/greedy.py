@@ -124,7 +124,8 @@ def _first_reaching(covered: Tensor, coverage: float) -> int:
 
 def _kernels_for(distances: Cached) -> Any:
     """The kernels to sweep over these distances, or None where there are none or another way is quicker."""
-    return sweeping_kernels() if distances.device.type == "cuda" and distances.n <= LARGEST else None
+    device = distances.device
+    return sweeping_kernels(device) if device.type == "cuda" and distances.n <= LARGEST else None
 
 
 def _pick_by_updates(

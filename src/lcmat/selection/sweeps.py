@@ -110,12 +110,14 @@ def pick_by_sweeps(
 
 
 @cache
-def sweeping_kernels() -> Any:
-    """The module whose `step` is two kernels in Triton, if there is one and it does what the plain one does."""
-    return kernels.tried("lcmat.selection.fused_sweeps", lambda module: _compare(module.step), doing="selecting")
+def sweeping_kernels(device: torch.device) -> Any:
+    """The module whose `step` is two kernels in Triton, if there is one and it does there what the plain one does."""
+    return kernels.tried(
+        "lcmat.selection.fused_sweeps", lambda module: _compare(module.step, device), doing="selecting"
+    )
 
 
-def _compare(step: Step, device: str = "cuda") -> None:
+def _compare(step: Step, device: torch.device) -> None:
     """Whether a step does what the plain one does.
 
     Raises:
