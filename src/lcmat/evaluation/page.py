@@ -9,6 +9,7 @@ import torch
 
 from lcmat import runtime
 from lcmat.evaluation.gallery import CLASSES, PAGE_BYTES, picture_blocks
+from lcmat.evaluation.payoff import payoff_table
 from lcmat.evaluation.plan import FULL, Entry, class_counts, first_seeds
 from lcmat.evaluation.rows import Row, is_numeric, texts
 from lcmat.report import (
@@ -273,6 +274,9 @@ def _times(report: "Report", stages: Mapping[str, Mapping[str, float]]) -> Itera
     yield Table("Seconds of the evaluation, mean over the seeds", heads, rows, (3, 4))
     yield from _time_to_reach(report, stages)
     if stages:
+        choosing = {name: sum(own.get(part, 0.0) for part in _PARTS.values()) for name, own in stages.items()}
+        if table := payoff_table(report.rows, choosing):
+            yield table
         yield from _time_bars(report, stages)
         columns = list(dict.fromkeys(stage for own in stages.values() for stage in own))
         body = tuple((name, *(seconds(own.get(stage)) for stage in columns)) for name, own in stages.items())

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from lcmat.evaluation import Row
+from lcmat.evaluation.payoff import payoff_table
 from lcmat.evaluation.plan import FULL
 from lcmat.report.plain import as_markdown_table
 from lcmat.report.wording import in_words, points, score, span
@@ -17,7 +18,7 @@ _LEFT_OUT = {"data", "data fingerprint", "trained on", "networks"}  # stand in t
 def as_markdown(outcome: Outcome) -> str:
     """Every result with n, spread and interval; the paper's values; how it was measured."""
     study = outcome.study
-    parts = [f"# {study.title}", study.about, *outcome.remarks, *_accuracies(outcome)]
+    parts = [f"# {study.title}", study.about, *outcome.remarks, *_accuracies(outcome), *_payoffs(outcome)]
     if outcome.times:
         table = time_table(outcome.times)
         parts += [f"## {table.caption}", as_markdown_table(table.columns, table.rows)]
@@ -48,6 +49,16 @@ def _accuracies(outcome: Outcome) -> Iterator[str]:
         yield as_markdown_table(
             ("trained on", *sizes), [(name, *(cells.get((name, size), "") for size in sizes)) for name in names]
         )
+
+
+def _payoffs(outcome: Outcome) -> Iterator[str]:
+    """From how many trainings on the choice of what is better than random sets pays."""
+    for group in outcome.groups:
+        table = payoff_table(group.report.rows, group.choosing) if group.report else None
+        if table:
+            yield f"## When it pays: {group.label}"
+            yield table.caption + "."
+            yield as_markdown_table(table.columns, table.rows)
 
 
 def _cell(row: Row) -> str:

@@ -29,6 +29,7 @@ class Group:
         entries: what was chosen or made.
         amounts: size -> the amount that it came from.
         report: of the trainings; None where there are none.
+        choosing: name -> seconds of proxy, extraction and selection, mean over the seeds.
     """
 
     data: str
@@ -36,6 +37,7 @@ class Group:
     entries: tuple[Entry, ...]
     amounts: Mapping[int, float]
     report: Report | None
+    choosing: Mapping[str, float]
 
     @property
     def label(self) -> str:
@@ -165,6 +167,7 @@ def _group(study: Study, folder: StudyFolder, splits: Splits, grid: Grid, data: 
     fingerprint = splits.train.fingerprint
     sets: dict[str, list[Reduced]] = {}
     amounts: dict[int, float] = {}
+    choosing: dict[str, list[float]] = {}
     keys = []
     for seed in study.seeds:
         seen: set[tuple[str, int]] = set()
@@ -175,6 +178,7 @@ def _group(study: Study, folder: StudyFolder, splits: Splits, grid: Grid, data: 
             if not folder.done(cell.key):
                 continue
             name = cell.method.text
+            choosing.setdefault(name, []).append(sum(_seconds(folder, cell)))
             for amount in cell.amounts:
                 reduced = folder.load_set(cell.method, cell.key, amount)
                 # Two shares of little data may come to the same number of samples.
@@ -206,7 +210,14 @@ def _group(study: Study, folder: StudyFolder, splits: Splits, grid: Grid, data: 
         entries = report.entries
     elif sets:
         entries = make_plan(splits, sets, seeds=study.seeds, baseline=False, full=False, weighted=(), partial=partial)
-    return Group(data, proxy.describe(grid.proxies), entries, amounts, report)
+    means = {name: fmean(spent) for name, spent in choosing.items()}
+    return Group(data, proxy.describe(grid.proxies), entries, amounts, report, means)
+
+
+def _seconds(folder: StudyFolder, cell: Cell) -> tuple[float, float, float]:
+    """Of the proxy's training, of reading it out, and of the choice."""
+    proxy = folder.result(cell.needs[0])["seconds"] if cell.needs else {"train": 0.0, "extract": 0.0}
+    return proxy["train"], proxy["extract"], folder.result(cell.key)["seconds"]["select"]
 
 
 def _times(folder: StudyFolder, cells: Sequence[Cell]) -> Iterator[Time]:
@@ -214,9 +225,7 @@ def _times(folder: StudyFolder, cells: Sequence[Cell]) -> Iterator[Time]:
     for cell in cells:
         if cell.stage != "choose" or cell.method is None or not folder.done(cell.key):
             continue
-        proxy = folder.result(cell.needs[0])["seconds"] if cell.needs else {"train": 0.0, "extract": 0.0}
-        seconds = (proxy["train"], proxy["extract"], folder.result(cell.key)["seconds"]["select"])
-        found.setdefault((cell.data, cell.method.text, cell.amounts[0]), []).append(seconds)
+        found.setdefault((cell.data, cell.method.text, cell.amounts[0]), []).append(_seconds(folder, cell))
     for (data, method, amount), runs in found.items():
         totals = [sum(run) for run in runs]
         train, extract, select = (fmean(parts) for parts in zip(*runs, strict=True))
