@@ -8,7 +8,7 @@ import pytest
 from lcmat.study import config
 from lcmat.study.cells import make_cells
 from lcmat.study.config import StudyFileError, read_study
-from lcmat.study.design import Condensation, Proxy, Source, Training
+from lcmat.study.design import Condensation, Proxy, Source, Training, locate
 from lcmat.study.toml_lines import parse
 
 SMALL = """\
@@ -196,3 +196,10 @@ def test_lines_are_found_through_strings_arrays_and_tables() -> None:
     first, second = document.value["many"].value
     assert (first.line, first.value["k"].line) == (11, 12)
     assert (second.line, second.value["k"].line, second.value["inner"].value["k"].line) == (13, 14, 16)
+
+
+@pytest.mark.parametrize("data", ["", "/nowhere"])
+def test_a_local_folder_may_be_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: str) -> None:
+    monkeypatch.setenv("LCMAT_DATA", data)
+    assert locate(Source("clothes", "hub:a/b", str(tmp_path))) == str(tmp_path)
+    assert locate(Source("clothes", "hub:a/b", str(tmp_path / "missing"))) == "hub:a/b"

@@ -46,6 +46,7 @@ def test_every_table_and_figure_of_the_paper_has_its_study() -> None:
         "dynamic-short",
         "bound",
         "digits",
+        "fashion-mnist",
         "small-shares",
         "points",
     }

@@ -16,7 +16,7 @@ class Source:
     Attributes:
         name: by which the study and the paper's tables call it.
         source: what `lcmat.load` reads.
-        local: a folder in `LCMAT_DATA`, which is taken instead where it is.
+        local: a folder in `LCMAT_DATA`, or a whole path, which is taken instead where it is.
         reading: further arguments of `lcmat.load`.
         classes: keep only so many classes, the first ones; 0 for all.
     """
@@ -29,7 +29,7 @@ class Source:
 
 
 def locate(source: Source) -> str:
-    """What to load: the folder in `LCMAT_DATA` where it is, else the source itself."""
+    """What to load: the local folder where it is, else the source itself."""
     local = Path(os.environ.get("LCMAT_DATA", "")) / source.local
     return str(local) if source.local and local.is_dir() else source.source
 
