@@ -89,3 +89,14 @@ def test_what_the_first_training_of_a_process_starts_is_not_taken_off_its_steps(
     monkeypatch.setattr(planning, "SAMPLE_SECONDS", 0.005)
     monkeypatch.setattr(planning, "MOST_STEPS", 16)
     assert planning._step_seconds("mlp", vectors(20), 10, torch.device("cpu")) > 0.0005
+
+
+def test_a_network_that_diverges_at_the_usual_rate_is_planned_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def train(_net: str, _rows: object, *, steps: int, lr: float = 0.1, **_: object) -> None:
+        if lr > 0.01:  # as an mlp does on Fashion-MNIST
+            raise ValueError("the training diverged")
+        time.sleep(0.001 * steps)
+
+    monkeypatch.setattr(planning, "train", train)
+    monkeypatch.setattr(planning, "SAMPLE_SECONDS", 0.005)
+    assert planning._step_seconds("mlp", vectors(20), 10, torch.device("cpu")) > 0.0005

@@ -26,6 +26,7 @@ BATCH = 128
 SAMPLE_SECONDS = 0.3  # that one measurement takes at least
 LARGEST_CLASS = 1500  # samples of a class up to which the method is tried at its full size
 MOST_STEPS = 256
+TAME_RATE = 1e-4  # steps take as long at any rate, and at this one no loss runs away
 
 
 @dataclass(frozen=True)
@@ -200,7 +201,7 @@ def _step_seconds(net: str, data: Data, size: int, device: torch.device) -> floa
     rows = data.take(_mixed_rows(data.labels, size))
 
     def run(steps: int) -> float:
-        return _timed(lambda: train(net, rows, steps=steps, batch_size=size, device=device))
+        return _timed(lambda: train(net, rows, steps=steps, batch_size=size, lr=TAME_RATE, device=device))
 
     few, many = 2, 4
     run(few)  # the first training of a process starts much that no later one does, and the difference would hide it
