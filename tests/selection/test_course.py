@@ -1,9 +1,15 @@
 """Picks one after the other, and functions that a GPU replays."""
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
 
+from lcmat.selection import course
 from lcmat.selection.course import WORTH, Replayed, pick_repeatedly
 from lcmat.selection.ties import Picker, Ties
 
@@ -46,6 +52,41 @@ def test_a_processor_calls_the_function_itself() -> None:
     for _ in range(5):
         replayed()
     assert len(calls) == 5
+
+
+def test_a_side_stream_is_one_thread_s_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    # What another thread started there would become part of a capture, and be computed too late or never.
+    stream: Any = SimpleNamespace(device=torch.device("cuda", 0), wait_stream=lambda other: held.append(locked()))
+    held: list[bool] = []
+
+    def locked() -> bool:
+        return course._SIDE.locked()
+
+    def on(_: object) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    monkeypatch.setattr(course, "_side_stream", lambda device: stream)
+    monkeypatch.setattr(torch.cuda, "stream", on)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: stream)
+    graph = SimpleNamespace(replay=lambda: held.append(not locked()))
+
+    def capture(self: Replayed, side: object) -> object:
+        held.append(locked())
+        return graph
+
+    monkeypatch.setattr(Replayed, "_capture", capture)
+    replayed = Replayed(lambda: held.append(locked()), stream.device, WORTH)
+    replayed()
+    replayed()
+    assert held == [True] * 5  # two waits, the call between them, the capture, and a replay by all at once
+    assert not locked()
+
+
+@pytest.mark.gpu
+def test_threads_make_the_picks_of_one() -> None:
+    truth = _Falling(300).run(200)
+    with ThreadPoolExecutor(4) as threads:
+        assert all(found == truth for found in threads.map(lambda _: _Falling(300, "cuda").run(200), range(16)))
 
 
 @pytest.mark.gpu

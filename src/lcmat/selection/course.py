@@ -4,6 +4,7 @@ A pick is some twenty small operations, which a GPU computes faster than they ca
 graph they are started together. For that all tensors stay where they are, and how far a run has come is a tensor too.
 """
 
+import threading
 import warnings
 from collections.abc import Callable
 from functools import cache
@@ -14,6 +15,8 @@ from torch import Tensor
 from lcmat.selection.ties import Picker
 
 WORTH = 16  # calls from which on a capture, some milliseconds, takes less time than it saves
+# Held while something starts on a side stream: there another thread's would become part of what one captures.
+_SIDE = threading.Lock()
 
 
 class Replayed:
@@ -37,17 +40,20 @@ class Replayed:
     def __call__(self) -> None:
         """Do what the function does."""
         if self._graph is None and self._stream is not None and self._warm:
-            self._graph = self._capture(self._stream)
+            with _SIDE:
+                self._graph = self._capture(self._stream)
         if self._graph is not None:
             self._graph.replay()
         elif self._stream is None:
             self._function()
         else:
             self._warm = True
-            self._stream.wait_stream(torch.cuda.current_stream(self._stream.device))
-            with torch.cuda.stream(self._stream):
-                self._function()
-            torch.cuda.current_stream(self._stream.device).wait_stream(self._stream)
+            current = torch.cuda.current_stream(self._stream.device)
+            with _SIDE:
+                self._stream.wait_stream(current)
+                with torch.cuda.stream(self._stream):
+                    self._function()
+                current.wait_stream(self._stream)
 
     def _capture(self, stream: torch.cuda.Stream) -> torch.cuda.CUDAGraph | None:
         """The function as a graph; capturing computes nothing. Where it fails, all further calls are plain."""
