@@ -4,6 +4,7 @@ import csv
 import json
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -77,7 +78,8 @@ def test_a_study_s_folder_gives_its_rows_again(name: str, recipe: str, tmp_path:
 def test_the_cells_of_the_bound_give_its_tables_again(tmp_path: Path) -> None:
     folder = unpack("bound", tmp_path)
     written = json.loads((folder / "plan.json").read_text("utf-8"))
-    plan = Plan(**{name: tuple(value) if isinstance(value, list) else value for name, value in written["plan"].items()})
+    fields: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in written["plan"].items()}
+    plan = Plan(**fields)
     page = write_results(plan, list(read_cells(plan, folder).values()), folder, written["told"]).read_text("utf-8")
     for file in ("cells.csv", "correlations.csv"):
         assert rows(folder / "bound" / file) == rows(RESULTS / "bound" / file)
