@@ -51,6 +51,15 @@ def test_dual_numbers_are_those_of_automatic_differentiation(shape: tuple[int, .
         torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-12)
 
 
+def test_derivatives_of_dual_numbers_are_not_differentiated_again_without_a_word() -> None:
+    # The closed forms take the mean and the scale as given, so that a second derivative would be wrong.
+    values, tangents = (maps(seed, (2, 3, 4, 4)).requires_grad_() for seed in (0, 1))
+    _, change = in_dual_numbers(ChannelNorm.of(plain_norm()), values, tangents)
+    [slope] = torch.autograd.grad(change.square().sum(), [values], create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        slope.square().sum().backward()
+
+
 def test_outside_dual_numbers_it_is_the_plain_norm_whose_weights_learn() -> None:
     plain = plain_norm()
     own = ChannelNorm.of(plain)

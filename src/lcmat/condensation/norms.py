@@ -12,6 +12,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
+from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from lcmat import kernels
@@ -124,6 +125,7 @@ class _DualNorm(torch.autograd.Function):
         return values, _times_jacobian(tangents, maps, weight, mean, scale)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *slopes: Tensor) -> Any:
         maps, tangents, weight, mean, scale = ctx.saved_tensors
         of_values, of_tangents = slopes
