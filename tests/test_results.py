@@ -81,7 +81,7 @@ def test_the_cells_of_the_bound_give_its_tables_again(tmp_path: Path) -> None:
     fields: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in written["plan"].items()}
     plan = Plan(**fields)
     page = write_results(plan, list(read_cells(plan, folder).values()), folder, written["told"]).read_text("utf-8")
-    for file in ("cells.csv", "correlations.csv"):
+    for file in ("cells.csv", "correlations.csv", "by_methods.csv"):
         assert rows(folder / "bound" / file) == rows(RESULTS / "bound" / file)
     table = [line for line in page.splitlines() if line.startswith("| ") and any(map(str.isdigit, line))]
     shown = (RESULTS / "bound.md").read_text("utf-8").replace(", incomplete |", " |").splitlines()

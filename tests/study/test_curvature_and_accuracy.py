@@ -109,6 +109,8 @@ def test_a_page_can_be_made_of_some_cells(done: tuple[Path, Path, str], tmp_path
     assert "5 cells of the 8" in " ".join(page.split())
     assert "### Last layer, 10 %" in page
     assert "### Last layer, 20 %" not in page
+    assert "of which some are missing" in " ".join(page.split())
+    assert "Counted by methods" not in page
 
 
 def test_it_goes_on_with_what_is_missing_and_refuses_another_plan(done: tuple[Path, Path, str]) -> None:

@@ -15,6 +15,7 @@ from lcmat.landscape.correlation import bootstrap_interval, rank_correlation
 from lcmat.report.plots import number
 from lcmat.report.wording import percent
 from lcmat.study.bound import SCOPES, Plan
+from lcmat.study.bound_by_method import count_by_methods
 
 _WORDS = {"head": "last layer", "all": "whole network"}
 _QUANTITIES = {
@@ -64,6 +65,8 @@ def _fractions(plan: Plan, cells: Cells) -> list[float]:
 def write_results(plan: Plan, cells: Cells, folder: Path, protocol: Mapping[str, str]) -> Path:
     """Write `cells.csv`, `cells.jsonl`, `correlations.csv`, `bound.svg` and the page `bound.md`; its path.
 
+    Where there are methods enough to count by, `by_methods.csv` as well.
+
     Args:
         plan: what was measured.
         cells: all of its cells, or those that there are: fractions with less than four are left out.
@@ -80,9 +83,12 @@ def write_results(plan: Plan, cells: Cells, folder: Path, protocol: Mapping[str,
     flat = [{name: value for name, value in cell.items() if not isinstance(value, dict)} for cell in cells]
     _write_csv(data / "cells.csv", flat)
     _write_csv(data / "correlations.csv", rows)
+    counted = count_by_methods(plan, cells)
+    if counted:
+        _write_csv(data / "by_methods.csv", counted)
     files.write_text(data / "cells.jsonl", "".join(f"{json.dumps(cell, ensure_ascii=False)}\n" for cell in cells))
     draw(plan, cells, data / "bound.svg")
-    return files.write_text(folder / "bound.md", "\n".join(_page(plan, cells, rows, protocol)) + "\n")
+    return files.write_text(folder / "bound.md", "\n".join(_page(plan, cells, rows, counted, protocol)) + "\n")
 
 
 def _write_csv(path: Path, rows: Cells) -> None:
@@ -93,8 +99,9 @@ def _write_csv(path: Path, rows: Cells) -> None:
     files.write_text(path, file.getvalue())
 
 
-def _page(plan: Plan, cells: Cells, rows: Cells, protocol: Mapping[str, str]) -> Iterator[str]:
+def _page(plan: Plan, cells: Cells, rows: Cells, counted: Cells, protocol: Mapping[str, str]) -> Iterator[str]:
     fractions = _fractions(plan, cells)
+    missing = len(plan.methods) * plan.proxies * len(plan.fractions) - len(cells)
     yield "# Does a smaller bound go with a higher accuracy?"
     yield from _paragraph(
         "LCMat chooses samples S so that the loss of S follows the loss of all data T around the proxy's parameters. "
@@ -106,6 +113,7 @@ def _page(plan: Plan, cells: Cells, rows: Cells, protocol: Mapping[str, str]) ->
     yield from _bullets(statements(rows))
     yield from _paragraph(
         f"Spearman's rank correlation over {len(plan.methods)} methods × {plan.proxies} proxies within each fraction, "
+        f"{'of which some are missing (n says how many there are), ' if missing else ''}"
         "as a larger fraction alone makes bounds smaller and accuracies higher. If a smaller bound went with a higher "
         "accuracy, it would be negative (for λ_min, which is below zero, positive). The 95 % intervals are of a "
         "bootstrap over the pairs, which takes them as independent: pairs that share a proxy or a method are not, so "
@@ -119,8 +127,10 @@ def _page(plan: Plan, cells: Cells, rows: Cells, protocol: Mapping[str, str]) ->
         for quantity in _CORRELATED:
             found = [_find(rows, fraction, f"{quantity}_{scope}") for fraction in fractions]
             yield f"| {_QUANTITIES[quantity]}, {_WORDS[scope]} | " + " | ".join(map(_both, found)) + " |"
+    if counted:
+        yield from _by_methods(plan, counted)
     yield from _tables(plan, cells)
-    yield from _method(plan, cells, protocol)
+    yield from _method(plan, cells, protocol, counted)
 
 
 def _paragraph(text: str) -> Iterator[str]:
@@ -161,8 +171,34 @@ def _interval(row: Mapping[str, Any]) -> str:
 
 
 def _both(row: Mapping[str, Any]) -> str:
-    within = f"{row['within_proxies']:+.2f}".replace("-", "−") if math.isfinite(row["within_proxies"]) else "–"
-    return f"{_interval(row)} [{within}]"
+    return f"{_interval(row)} [{_signed(row['within_proxies'])}]"
+
+
+def _by_methods(plan: Plan, rows: Cells) -> Iterator[str]:
+    yield from ("", "## Counted by methods")
+    yield from _paragraph(
+        "The bound and the accuracy again, where every proxy has four methods or more: the rank correlation over the "
+        "methods within each proxy; of the methods' means over the proxies; over all pairs but those of `uniform`; the "
+        "95 % interval of a bootstrap that draws methods, each with all its proxies; and of how many orders of the "
+        "methods' accuracies, alike in all proxies, the mean correlation within proxies is as low as the one found."
+    )
+    heads = [
+        *(f"proxy {proxy}" for proxy in range(plan.proxies)),
+        "means",
+        "without `uniform`",
+        "methods drawn",
+        "as low",
+    ]
+    names = [*(f"proxy_{proxy}" for proxy in range(plan.proxies)), "means", "without_uniform"]
+    yield from ("", "| share, parameters | " + " | ".join(heads) + " |", "|---|" + "---:|" * len(heads))
+    for row in rows:
+        texts = [_signed(row[name]) for name in names]
+        texts += [f"{_signed(row['low'])} to {_signed(row['high'])}", f"{row['as_low']} of {row['orders']:,}"]
+        yield f"| {percent(row['fraction'])}, {_WORDS[row['scope']]} | " + " | ".join(texts) + " |"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "−") if math.isfinite(value) else "–"
 
 
 def _tables(plan: Plan, cells: Cells) -> Iterator[str]:
@@ -195,7 +231,7 @@ def _spread(values: Sequence[float], written: Callable[[float], str]) -> str:
     return written(fmean(values)) + (f" ± {written(stdev(values))}" if len(values) > 1 else "")
 
 
-def _method(plan: Plan, cells: Cells, protocol: Mapping[str, str]) -> Iterator[str]:
+def _method(plan: Plan, cells: Cells, protocol: Mapping[str, str], counted: Cells) -> Iterator[str]:
     asked = plan.proxies * len(plan.methods) * len(plan.fractions)
     there = f"{len(cells)} cells" + (f" of the {asked} that were planned" if len(cells) < asked else "")
     products = [cell["products_all"] for cell in cells]
@@ -224,7 +260,8 @@ def _method(plan: Plan, cells: Cells, protocol: Mapping[str, str]) -> Iterator[s
     yield from ("", "```sh", protocol["command"], "```")
     yield from _paragraph(
         "Beside this page lie [every cell](bound/cells.csv), the same [with the seconds of each "
-        "part](bound/cells.jsonl), and the [correlations](bound/correlations.csv)."
+        "part](bound/cells.jsonl), and the [correlations](bound/correlations.csv)"
+        f"{', also [counted by methods](bound/by_methods.csv)' if counted else ''}."
     )
 
 
