@@ -1,9 +1,7 @@
 """Picks one after the other, and functions that a GPU replays."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import torch
@@ -54,32 +52,22 @@ def test_a_processor_calls_the_function_itself() -> None:
     assert len(calls) == 5
 
 
-def test_a_side_stream_is_one_thread_s_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    # What another thread started there would become part of a capture, and be computed too late or never.
-    stream: Any = SimpleNamespace(device=torch.device("cuda", 0), wait_stream=lambda other: held.append(locked()))
-    held: list[bool] = []
+def test_each_thread_has_one_side_stream_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    # What another thread started on the same one would become part of a capture, and be computed too late or never.
+    monkeypatch.setattr(torch.cuda, "Stream", lambda device: object())
+    course._side_stream.cache_clear()
+    both = threading.Barrier(2)
 
-    def locked() -> bool:
-        return course._SIDE.locked()
+    def streams(_: int) -> list[object]:
+        both.wait()
+        return [Replayed(lambda: None, torch.device("cuda", 0), WORTH)._stream for _ in range(2)]
 
-    def on(_: object) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    monkeypatch.setattr(course, "_side_stream", lambda device: stream)
-    monkeypatch.setattr(torch.cuda, "stream", on)
-    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: stream)
-    graph = SimpleNamespace(replay=lambda: held.append(not locked()))
-
-    def capture(self: Replayed, side: object) -> object:
-        held.append(locked())
-        return graph
-
-    monkeypatch.setattr(Replayed, "_capture", capture)
-    replayed = Replayed(lambda: held.append(locked()), stream.device, WORTH)
-    replayed()
-    replayed()
-    assert held == [True] * 5  # two waits, the call between them, the capture, and a replay by all at once
-    assert not locked()
+    with ThreadPoolExecutor(2) as threads:
+        (first, second), (third, fourth) = threads.map(streams, range(2))
+    course._side_stream.cache_clear()
+    assert first is second
+    assert third is fourth
+    assert first is not third
 
 
 @pytest.mark.gpu

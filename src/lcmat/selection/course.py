@@ -15,8 +15,6 @@ from torch import Tensor
 from lcmat.selection.ties import Picker
 
 WORTH = 16  # calls from which on a capture, some milliseconds, takes less time than it saves
-# Held while something starts on a side stream: there another thread's would become part of what one captures.
-_SIDE = threading.Lock()
 
 
 class Replayed:
@@ -33,27 +31,24 @@ class Replayed:
 
     def __init__(self, function: Callable[[], None], device: torch.device, times: int) -> None:
         self._function = function
-        self._stream = _side_stream(device) if device.type == "cuda" and times >= WORTH else None
+        self._stream = _side_stream(device, threading.get_ident()) if device.type == "cuda" and times >= WORTH else None
         self._warm = False
         self._graph: torch.cuda.CUDAGraph | None = None
 
     def __call__(self) -> None:
         """Do what the function does."""
         if self._graph is None and self._stream is not None and self._warm:
-            with _SIDE:
-                self._graph = self._capture(self._stream)
+            self._graph = self._capture(self._stream)
         if self._graph is not None:
             self._graph.replay()
         elif self._stream is None:
             self._function()
         else:
             self._warm = True
-            current = torch.cuda.current_stream(self._stream.device)
-            with _SIDE:
-                self._stream.wait_stream(current)
-                with torch.cuda.stream(self._stream):
-                    self._function()
-                current.wait_stream(self._stream)
+            self._stream.wait_stream(torch.cuda.current_stream(self._stream.device))
+            with torch.cuda.stream(self._stream):
+                self._function()
+            torch.cuda.current_stream(self._stream.device).wait_stream(self._stream)
 
     def _capture(self, stream: torch.cuda.Stream) -> torch.cuda.CUDAGraph | None:
         """The function as a graph; capturing computes nothing. Where it fails, all further calls are plain."""
@@ -76,8 +71,12 @@ class Replayed:
 
 
 @cache
-def _side_stream(device: torch.device) -> torch.cuda.Stream:
-    """The one stream of a device to capture on: libraries keep a workspace for each."""
+def _side_stream(device: torch.device, thread: int) -> torch.cuda.Stream:
+    """The stream of a device that a thread captures on.
+
+    It is one for all its captures, as libraries keep a workspace for each; and no other thread's, as what that starts
+    would become part of a capture.
+    """
     return torch.cuda.Stream(device)
 
 
