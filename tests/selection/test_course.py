@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from lcmat.selection import course
 from lcmat.selection.course import WORTH, Replayed, pick_repeatedly
 from lcmat.selection.ties import Picker, Ties
 
@@ -55,16 +54,14 @@ def test_a_processor_calls_the_function_itself() -> None:
 def test_each_thread_has_one_side_stream_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     # What another thread started on the same one would become part of a capture, and be computed too late or never.
     monkeypatch.setattr(torch.cuda, "Stream", lambda device: object())
-    course._side_stream.cache_clear()
     both = threading.Barrier(2)
 
-    def streams(_: int) -> list[object]:
+    def streams(_: object) -> list[object]:
         both.wait()
         return [Replayed(lambda: None, torch.device("cuda", 0), WORTH)._stream for _ in range(2)]
 
     with ThreadPoolExecutor(2) as threads:
         (first, second), (third, fourth) = threads.map(streams, range(2))
-    course._side_stream.cache_clear()
     assert first is second
     assert third is fourth
     assert first is not third

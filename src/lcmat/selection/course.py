@@ -7,7 +7,6 @@ graph they are started together. For that all tensors stay where they are, and h
 import threading
 import warnings
 from collections.abc import Callable
-from functools import cache
 
 import torch
 from torch import Tensor
@@ -15,6 +14,7 @@ from torch import Tensor
 from lcmat.selection.ties import Picker
 
 WORTH = 16  # calls from which on a capture, some milliseconds, takes less time than it saves
+_OF_THREAD = threading.local()
 
 
 class Replayed:
@@ -31,7 +31,7 @@ class Replayed:
 
     def __init__(self, function: Callable[[], None], device: torch.device, times: int) -> None:
         self._function = function
-        self._stream = _side_stream(device, threading.get_ident()) if device.type == "cuda" and times >= WORTH else None
+        self._stream = _side_stream(device) if device.type == "cuda" and times >= WORTH else None
         self._warm = False
         self._graph: torch.cuda.CUDAGraph | None = None
 
@@ -70,14 +70,16 @@ class Replayed:
         return graph
 
 
-@cache
-def _side_stream(device: torch.device, thread: int) -> torch.cuda.Stream:
-    """The stream of a device that a thread captures on.
+def _side_stream(device: torch.device) -> torch.cuda.Stream:
+    """The stream of a device that this thread captures on.
 
     It is one for all its captures, as libraries keep a workspace for each; and no other thread's, as what that starts
     would become part of a capture.
     """
-    return torch.cuda.Stream(device)
+    streams: dict[torch.device, torch.cuda.Stream] = _OF_THREAD.__dict__.setdefault("streams", {})
+    if device not in streams:
+        streams[device] = torch.cuda.Stream(device)
+    return streams[device]
 
 
 class Course:
