@@ -90,6 +90,17 @@ def test_steps_that_depend_on_each_other_are_walked_in_order(changes: dict[str, 
     assert not list((tmp_path / "shared" / "trainings").glob("*"))
 
 
+def test_other_test_data_makes_other_records() -> None:
+    settings = {**CONTINUAL.settings, "net": "mlp:width=4", "options": {}}
+    del settings["classes"]
+    first, second = (
+        Walks.plan(Splits(vectors(60, classes=6), vectors(test, classes=6), "vectors"), **settings).pieces()
+        for test in (30, 36)
+    )
+    shared = {piece.key for piece in first} & {piece.key for piece in second}
+    assert {piece.stage for piece in first if piece.key in shared} == {"proxy"}
+
+
 class StoppedError(Exception):
     pass
 

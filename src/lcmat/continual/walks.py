@@ -105,7 +105,7 @@ class Walks:
     def key(self, filler: Filler, seed: int) -> str:
         """What stands for a walk in the records."""
         identity = self.walk(filler, seed, torch.device("cpu")).identity()
-        return FillStore.digest({**identity, "device": self.device})
+        return FillStore.digest({**identity, "test": self.data.test.fingerprint, "device": self.device})
 
     def pieces(self) -> tuple[Task, ...]:
         """Seed after seed, so that what is done early is one walk of each memory.
