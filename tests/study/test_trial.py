@@ -8,7 +8,7 @@ import pytest
 import torch
 from PIL import Image
 
-from lcmat import files
+from lcmat import files, training
 from lcmat.continual.walks import Walks
 from lcmat.dynamic.trainings import Trainings
 from lcmat.evaluation.findings import Findings
@@ -88,6 +88,23 @@ def test_steps_that_depend_on_each_other_are_walked_in_order(changes: dict[str, 
     assert measured(shared) == measured(alone)
     assert len(alone.records) == 2 * 3
     assert not list((tmp_path / "shared" / "trainings").glob("*"))
+
+
+def test_walks_of_one_process_share_the_proxies_that_they_would_train_alike(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {**CONTINUAL.settings, "fill": ("craig", "herding"), "per_class": None, "total": 12, "options": {}}
+    trained: list[int] = []
+    train: Any = training.train
+
+    def counted(net: Any, *arguments: Any, **more: Any) -> Any:
+        trained.append(more["epochs"])
+        return train(net, *arguments, **more)
+
+    monkeypatch.setattr(training, "train", counted)
+    run(replace(CONTINUAL, settings=settings), tmp_path)
+    assert trained.count(CONTINUAL.settings["proxy_epochs"]) == 2 * 3  # one for each seed and step
+    assert trained.count(CONTINUAL.settings["epochs"]) == 2 * 3 * 2
 
 
 def test_other_test_data_makes_other_records() -> None:

@@ -93,6 +93,7 @@ class ContinualWork(Work):
         self.data, self._home, self._device = data, home, device
         self._walks = Walks.plan(self.data, **given, device=kind)
         self._proxies = Proxies(home / "work")
+        self._own: tuple[int, Proxies] = -1, Proxies()  # of a seed, for the walks that this process takes
 
     def pieces(self) -> Sequence[Step]:
         """Proxies, fillings and trainings."""
@@ -102,7 +103,9 @@ class ContinualWork(Work):
         """A record, or seconds."""
         assert piece.filler is not None
         # Proxies of steps that stand alone are pieces of their own; two processes must not train another one at once.
-        proxies = Proxies() if piece.stage == "walk" else self._proxies
+        if self._own[0] != piece.seed:
+            self._own = piece.seed, Proxies()
+        proxies = self._own[1] if piece.stage == "walk" else self._proxies
         walk = self._walks.walk(piece.filler, piece.seed, self._device, folder=self._home, proxies=proxies)
         found = self._walks.do(piece, walk)
         return {"record": found} if piece.stage in {"walk", "train"} else found
