@@ -8,6 +8,7 @@ from pathlib import Path
 from torch import nn
 
 from lcmat import files
+from lcmat.training.log import log_of
 
 _SECONDS = "seconds.json"
 
@@ -52,6 +53,8 @@ class Proxies:
             if (place / _SECONDS).exists():
                 seconds = float(files.read_json(place / _SECONDS)["seconds"])
             else:
-                files.write_json(place / _SECONDS, {"seconds": took})
+                log = log_of(model)  # which knows of what was trained before a kill
+                seconds = took if log is None else max(took, log.seconds)
+                files.write_json(place / _SECONDS, {"seconds": seconds})
         self._known[name] = copy.deepcopy(model), seconds
         return model, seconds - took
