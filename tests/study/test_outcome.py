@@ -3,14 +3,17 @@
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cli.commands import write_images, write_table
+from lcmat import files
 from lcmat.report import Curves, Gallery, HeatMap, Stacks, Table, render
 from lcmat.study.duels import duels
 from lcmat.study.pipeline import Machine
 from lcmat.study.run_study import Asked, describe_again, run_study
+from lcmat.study.study_folder import StudyFolder
 from lcmat.study.study_page import as_text, describe_study
 from lcmat.study.terms import Terms
 from report.html_checks import check_page
@@ -214,3 +217,22 @@ def test_an_unknown_data_set_to_replace_is_named(workplace: Path, tmp_path: Path
     asked = Asked(ask(workplace, TEXT, workplace).file, sources={"tabel": "x"})
     with pytest.raises(ValueError, match="has no data set 'tabel'; it has table"):
         run_study(asked, tmp_path / "out", Machine())
+
+
+def test_another_process_never_reads_half_a_description(
+    workplace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when the same command is given a second time while the processes of the first begin."""
+    asked, written = ask(workplace, TEXT, workplace / "table.npz"), list[dict[str, str]]()
+    run_study(asked, tmp_path, Machine(), Terms(minutes=0.0))
+    write = files.write_json
+
+    def watched(path: str | Path, value: Any) -> Path:
+        found = write(path, value)
+        if Path(path).name == "study.json":
+            written.append(StudyFolder(tmp_path).read()[1])
+        return found
+
+    monkeypatch.setattr(files, "write_json", watched)
+    run_study(asked, tmp_path, Machine(), Terms(minutes=0.0))
+    assert written == [{"table": str(workplace / "table.npz")}]

@@ -1,6 +1,5 @@
 """A study from its file to its page."""
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,9 +58,10 @@ def run_study(asked: Asked, path: Path, machine: Machine, terms: Terms | None = 
     until = terms.until()
     study = asked.read()
     check_terms(study, terms)
-    folder = StudyFolder.begin(path, study)
-    _keep_file(asked, study, folder)
-    splits, cells = read_cells(study, asked.sources or {})
+    given = asked.sources or {}
+    kept = {name: absolute(source) for name, source in given.items()}
+    folder = StudyFolder.begin(path, study, asked.file, quick=asked.quick, sources=kept)
+    splits, cells = read_cells(study, given)
     try:
         terms.carry_out(cells, folder, Worker(study, folder, splits, machine), machine, until)
     except (CellsFailedError, CrewFailedError):
@@ -92,15 +92,3 @@ def _write(outcome: Outcome, path: Path) -> Path:
     outcome.save(path)
     files.write_text(path / "results.md", as_markdown(outcome))
     return files.write_text(path / "report.html", render(describe_study(outcome, command=study_command(path))))
-
-
-def _keep_file(asked: Asked, study: Study, folder: StudyFolder) -> None:
-    """A copy of what the study was made from, so that its page can be made anew wherever the folder is."""
-    if asked.file.resolve() != (folder.path / "study.toml").resolve():
-        files.write_bytes(folder.path / "study.toml", asked.file.read_bytes())
-    if study.paper and not (folder.path / "paper" / study.paper.name).exists():
-        (folder.path / "paper").mkdir(exist_ok=True)
-        shutil.copyfile(study.paper, folder.path / "paper" / study.paper.name)
-    meta = files.read_json(folder.path / "study.json")
-    sources = {name: absolute(source) for name, source in (asked.sources or {}).items()}
-    files.write_json(folder.path / "study.json", {**meta, "quick": asked.quick, "sources": sources})

@@ -18,7 +18,7 @@ A cell is finished when its file is there, which is written last and whole: a pr
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from lcmat import files, runtime
 from lcmat.study.cells import Cell, amount_name
@@ -36,18 +36,31 @@ class StudyFolder(PieceFolder):
     """One study folder."""
 
     @classmethod
-    def begin(cls, path: str | Path, study: Study) -> "StudyFolder":
+    def begin(cls, path: str | Path, study: Study, file: Path, *, quick: bool, sources: Mapping[str, str]) -> Self:
         """Start a study in a new or empty folder, or go on with the one that is there.
 
-        The study may have grown since: cells that were finished and still belong to it are not done again.
+        The study may have grown since: cells that were finished and still belong to it are not done again. What is
+        kept of it is enough to make its page anew wherever the folder is.
+
+        Args:
+            path: of the folder.
+            study: that is meant.
+            file: that it was read from; a copy is kept, and one of the paper's values.
+            quick: whether in its small form.
+            sources: name of a data set -> what stands in its place.
 
         Raises:
             ValueError: when the folder holds anything else; nothing in it is touched.
         """
         path = Path(path)
         check_free(path, "study", own=is_study(path))
-        described = _jsonable(asdict(study))
-        files.write_json(path / "study.json", {"kind": KIND, "study": described, "versions": runtime.versions()})
+        # Whole at once: the same command, given a second time, writes it while the processes of the first read it.
+        meta = {"kind": KIND, "study": _jsonable(asdict(study)), "versions": runtime.versions()}
+        files.write_json(path / "study.json", {**meta, "quick": quick, "sources": dict(sources)})
+        if file.resolve() != (path / "study.toml").resolve():
+            files.write_bytes(path / "study.toml", file.read_bytes())
+        if study.paper and not (kept := path / "paper" / study.paper.name).exists():
+            files.write_bytes(kept, study.paper.read_bytes())
         return cls(path)
 
     def read(self) -> tuple[Study, dict[str, str]]:
