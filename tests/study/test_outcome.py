@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from cli.commands import write_images, write_table
@@ -217,6 +218,21 @@ def test_an_unknown_data_set_to_replace_is_named(workplace: Path, tmp_path: Path
     asked = Asked(ask(workplace, TEXT, workplace).file, sources={"tabel": "x"})
     with pytest.raises(ValueError, match="has no data set 'tabel'; it has table"):
         run_study(asked, tmp_path / "out", Machine())
+
+
+def test_other_test_samples_are_refused(workplace: Path, tmp_path: Path) -> None:
+    source = tmp_path / "table.npz"
+    write_table(source)
+    asked, out = ask(workplace, TEXT.replace("seeds = 2", "seeds = 1"), source), tmp_path / "out"
+    run_study(asked, out, Machine(), Terms(minutes=0.0))
+    with np.load(source) as file:
+        parts = dict(file)
+    np.savez(source, **{**parts, "x_test": parts["x_test"] + 1})
+    run_study(asked, out, Machine())  # nothing was judged by the old ones yet
+    np.savez(source, **parts)
+    for again in (lambda: run_study(asked, out, Machine()), lambda: describe_again(out)):
+        with pytest.raises(ValueError, match=r"trainings on table in .* were judged by other test samples"):
+            again()
 
 
 def test_another_process_never_reads_half_a_description(

@@ -1,6 +1,6 @@
 """A study from its file to its page."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +8,7 @@ from lcmat import files
 from lcmat.data.loading import absolute
 from lcmat.evaluation.gallery import PAGE_BYTES
 from lcmat.report import Page, render
+from lcmat.study.cells import Cell
 from lcmat.study.commands import study_command
 from lcmat.study.conduct import CellsFailedError
 from lcmat.study.config import read_study
@@ -20,6 +21,7 @@ from lcmat.study.study_folder import StudyFolder
 from lcmat.study.study_page import describe_study
 from lcmat.study.terms import Terms
 from lcmat.study.worker import Worker, read_cells
+from lcmat.types import Splits
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ def run_study(asked: Asked, path: Path, machine: Machine, terms: Terms | None = 
     kept = {name: absolute(source) for name, source in given.items()}
     folder = StudyFolder.begin(path, study, asked.file, quick=asked.quick, sources=kept)
     splits, cells = read_cells(study, given)
+    _check_tests(folder, splits, cells)
     try:
         terms.carry_out(cells, folder, Worker(study, folder, splits, machine), machine, until)
     except (CellsFailedError, CrewFailedError):
@@ -80,11 +83,23 @@ def check_terms(study: Study, terms: Terms) -> None:
         )
 
 
+def _check_tests(folder: StudyFolder, splits: Mapping[str, Splits], cells: Sequence[Cell]) -> None:
+    """Refuse other test samples than those that trainings were judged by: the key of a cell tells the training ones."""
+    first = {cell.data: cell for cell in reversed(cells) if cell.stage == "train" and folder.done(cell.key)}
+    for data, cell in first.items():
+        if folder.result(cell.key)["record"]["test"] != splits[data].test.fingerprint:
+            raise ValueError(
+                f"the trainings on {data} in {folder.path} were judged by other test samples; give the same data as "
+                "before, or another folder with --out"
+            )
+
+
 def describe_again(path: Path, page_bytes: int = PAGE_BYTES) -> Page:
     """The page of the study in a folder, of what is done of it."""
     folder = StudyFolder(path)
     study, sources = folder.read()
     splits, cells = read_cells(study, sources)
+    _check_tests(folder, splits, cells)
     return describe_study(collect(study, folder, splits, cells), page_bytes, study_command(path))
 
 
