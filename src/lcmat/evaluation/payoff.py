@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import fmean
 
 from lcmat.evaluation.plan import FULL
 from lcmat.evaluation.rows import Row
@@ -29,7 +30,7 @@ class Payoff:
     Attributes:
         row: of the chosen set, which is better than random sets of its size.
         choosing: seconds of all that came before training: proxy, extraction and selection.
-        training: seconds of one training on it, taken from random sets of its size, which take as long.
+        training: seconds of one training on a set of its size.
         fraction: of the data, of the random set; None where more would be needed than was tried.
         seconds: of one training on it.
     """
@@ -52,12 +53,17 @@ def payoffs(rows: Sequence[Row], choosing: Mapping[str, float]) -> tuple[Payoff,
     """For each row that is better than random sets of its size, with an interval that says so.
 
     The accuracy of random sets is taken as linear in the logarithm of their size between the sizes that were tried,
-    everything among them, and the seconds of a training as linear in the size.
+    everything among them, and the seconds of a training as linear in the size: those of one size are the mean over
+    all sets of that size, as what is in a set makes no difference to them.
 
     Args:
         rows: of a report.
         choosing: seconds before the training by name.
     """
+
+    def training(like: Row) -> float:
+        return fmean(one.seconds for one in rows if (one.net, one.size) == (like.net, like.size))
+
     found = []
     for row in rows:
         if row.verdict != "better than uniform" or row.name not in choosing:
@@ -72,9 +78,9 @@ def payoffs(rows: Sequence[Row], choosing: Mapping[str, float]) -> tuple[Payoff,
                 part = (row.mean - below.mean) / (above.mean - below.mean)
                 fraction = below.fraction * (above.fraction / below.fraction) ** part
                 along = (fraction - below.fraction) / (above.fraction - below.fraction)
-                spent = below.seconds + along * (above.seconds - below.seconds)
+                spent = training(below) + along * (training(above) - training(below))
                 break
-        found.append(Payoff(row, choosing[row.name], line[0].seconds, fraction, spent))
+        found.append(Payoff(row, choosing[row.name], training(row), fraction, spent))
     return tuple(found)
 
 
