@@ -62,6 +62,12 @@ def test_the_documentation_names_every_key() -> None:
     )
 
 
+def test_a_table_that_is_none_is_one_mistake(tmp_path: Path) -> None:
+    with pytest.raises(StudyFileError) as caught:
+        read_study(write(tmp_path, "condensation = 3\n" + SMALL))
+    assert str(caught.value).count("condensation: expected a table [condensation], got 3") == 1
+
+
 def test_the_small_form_replaces_what_it_names(tmp_path: Path) -> None:
     study = read_study(write(tmp_path, SMALL), quick=True)
     assert study.seeds == (7,)

@@ -9,6 +9,7 @@ import torch
 from lcmat import files, runtime
 from lcmat.dynamic.result import Study
 from lcmat.dynamic.trainings import Trainings
+from lcmat.evaluation.account import reuse_note
 from lcmat.training.shared import Proxies
 from lcmat.types import Splits
 
@@ -81,12 +82,7 @@ def compare(
         schedule=schedule, looks=looks, device=place.type,
     )  # fmt: skip
     found, reused = _run(trainings, records, place, progress)
-    return trainings.study(found, [reuse_note(reused, len(found))] if reused else [])
-
-
-def reuse_note(reused: int, total: int) -> str:
-    """What was not done again."""
-    return f"{reused} of {total} trainings were done before and taken from the records."
+    return trainings.study(found, reuse_note(reused, len(found)))
 
 
 def _run(

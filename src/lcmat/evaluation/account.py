@@ -94,6 +94,11 @@ def notes_on(data: Splits, entries: Sequence[Entry], runs: int, nets: int) -> li
     return notes
 
 
+def reuse_note(reused: int, total: int) -> list[str]:
+    """What was not done again, where anything was not."""
+    return [f"{reused} of {total} trainings were done before and taken from the records."] if reused else []
+
+
 def _differ(entry: Entry, other: Entry, data: Splits) -> bool:
     """Whether the class counts of two entries differ under a seed that both have."""
     return any(

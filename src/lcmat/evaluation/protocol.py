@@ -12,17 +12,12 @@ import torch
 from torch import Tensor
 
 from lcmat import files, networks, runtime, seeding, training
-from lcmat.evaluation.account import about_curves, notes_on, protocol_of, ran_on
+from lcmat.evaluation.account import about_curves, notes_on, protocol_of, ran_on, reuse_note
 from lcmat.evaluation.curve import Watch
 from lcmat.evaluation.plan import Entry, make_plan
 from lcmat.evaluation.result import Report
 from lcmat.evaluation.rows import make_rows
-from lcmat.evaluation.settings import (
-    Settings,
-    check_kinds,
-    choose_protocol,
-    make_settings,
-)
+from lcmat.evaluation.settings import Settings, check_kinds, choose_protocol, make_settings
 from lcmat.training.settings import soft_targets
 from lcmat.types import Reduced, Splits, Subset
 from lcmat.version import __version__
@@ -138,7 +133,7 @@ def evaluate(
             **ran_on(found),
             **about_curves(watched, reach),
         },
-        notes=(*notes_on(data, entries, len(seeds), len(nets)), *([reused] if reused else [])),
+        notes=(*notes_on(data, entries, len(seeds), len(nets)), *reused),
         data=data,
         entries=entries,
     )
@@ -204,7 +199,7 @@ def _run(
     progress: Progress | None,
     *,
     watched: bool,
-) -> tuple[list[dict[str, Any]], str]:
+) -> tuple[list[dict[str, Any]], list[str]]:
     """The records of all trainings, and a note on those that were there already."""
     known = [record for record in files.read_json_lines(path) if isinstance(record, dict)] if path else []
     finished = {record["key"]: record for record in known if "key" in record}
@@ -225,7 +220,7 @@ def _run(
         found.append({**cell, **{name: measured[name] for name in _MEASURED if name in measured}})
     if progress:
         progress(len(cells), len(cells), "done")
-    return found, f"{reused} of {len(cells)} trainings were done before and taken from the records." if reused else ""
+    return found, reuse_note(reused, len(cells))
 
 
 def _describe_cell(data: Splits, entry: Entry, net: str, seed: int, settings: Settings) -> dict[str, Any]:

@@ -88,6 +88,7 @@ class _Reader:
         whole = Item(top, 1)
         sources = self.sources(top.get("data"))
         training = self.training(top.get("training"))
+        condensation, made_once = self.condensation(top.get("condensation"))
         study = Study(
             name=self.path.stem,
             title=self.take("", whole, "title", values.text, self.path.stem),
@@ -96,8 +97,8 @@ class _Reader:
             seeds=self.take("", whole, "seeds", values.seeds, (0,), needed=True),
             grids=self.grids(top.get("grid"), sources, self.proxies("proxy", top.get("proxy"), Proxy())),
             training=training,
-            condensation=self.condensation(top.get("condensation")),
-            made_once=self.made_once(top.get("condensation")),
+            condensation=condensation,
+            made_once=made_once,
             timed=self.take("", whole, "timed", values.truth, False),
             oracle=self.take("", whole, "oracle", values.truth, False),
             reach=self.take("", whole, "reach", values.share, None),
@@ -198,19 +199,17 @@ class _Reader:
             augment=take("training", whole, "augment", values.truth, None),
         )
 
-    def condensation(self, item: Item | None) -> Condensation:
+    def condensation(self, item: Item | None) -> tuple[Condensation, bool]:
+        """How condensers work, and whether what they made once serves all seeds."""
         table = self.table("condensation", item)
         whole = Item(table, item.line if item else 1)
         self.check_keys("condensation", table, ["once", *(field.name for field in fields(Condensation))])
-        return Condensation(
+        how = Condensation(
             steps=self.take("condensation", whole, "steps", values.count, 1000),
             net=self.take("condensation", whole, "net", values.net, ""),
             factor=self.take("condensation", whole, "factor", values.count, 1),
         )
-
-    def made_once(self, item: Item | None) -> bool:
-        whole = Item(self.table("condensation", item), item.line if item else 1)
-        return self.take("condensation", whole, "once", values.truth, False)
+        return how, self.take("condensation", whole, "once", values.truth, False)
 
     def grids(self, item: Item | None, sources: Mapping[str, Source], proxies: tuple[Proxy, ...]) -> tuple[Grid, ...]:
         if item is None or not isinstance(item.value, list):

@@ -29,6 +29,7 @@ from lcmat.data import load
 from lcmat.data.loading import absolute
 from lcmat.dynamic.trainings import Task as Training
 from lcmat.dynamic.trainings import Trainings
+from lcmat.evaluation.account import reuse_note
 from lcmat.evaluation.findings import Findings
 from lcmat.pieces import Piece
 from lcmat.report import Page
@@ -209,8 +210,7 @@ def run_trial(
         work.study(_records(folder, pieces)).save(path, commands=[trial.command])
         raise
     records = _records(folder, pieces)
-    notes = [f"{before} of {len(records)} trainings were done before and taken from the records."] if before else []
-    found = work.study(records, notes)
+    found = work.study(records, reuse_note(before, len(records)))
     found.save(path, commands=[trial.command])
     return found, (sum(folder.done(piece.key) for piece in pieces), len(pieces))
 
