@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TypeVar
 
 import torch
@@ -17,6 +18,7 @@ import lcmat.version
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+_SHARE: ContextVar[int | None] = ContextVar("_SHARE", default=None)
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
@@ -72,8 +74,27 @@ def free_memory(device: torch.device) -> int:
 
 
 def memory_budget(memory: str | int | None, device: torch.device) -> int:
-    """The bytes a computation may use: what was asked for, else half of what is free now."""
-    return free_memory(device) // 2 if memory is None else parse_memory(memory)
+    """The bytes a computation may use: what was asked for, else its `memory_share`, else half of what is free now."""
+    if memory is not None:
+        return parse_memory(memory)
+    share = _SHARE.get()
+    return free_memory(device) // 2 if share is None else share
+
+
+@contextmanager
+def memory_share(size: int) -> Iterator[None]:
+    """Let a computation inside the block use so many bytes where nothing is asked for, as others need the rest.
+
+    Example:
+        >>> with memory_share(1000):
+        ...     memory_budget(None, torch.device("cpu")), memory_budget("2kB", torch.device("cpu"))
+        (1000, 2000)
+    """
+    token = _SHARE.set(size)
+    try:
+        yield
+    finally:
+        _SHARE.reset(token)
 
 
 def peak_memory_mb() -> float:

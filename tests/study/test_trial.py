@@ -8,10 +8,12 @@ import pytest
 import torch
 from PIL import Image
 
-from lcmat import files, training
+from lcmat import files, runtime, training
 from lcmat.continual.walks import Walks
 from lcmat.dynamic.trainings import Trainings
 from lcmat.evaluation.findings import Findings
+from lcmat.study import crew_member
+from lcmat.study.crew_task import Task
 from lcmat.study.pages import render_folders
 from lcmat.study.pipeline import Machine
 from lcmat.study.terms import Terms
@@ -105,6 +107,23 @@ def test_walks_of_one_process_share_the_proxies_that_they_would_train_alike(
     run(replace(CONTINUAL, settings=settings), tmp_path)
     assert trained.count(CONTINUAL.settings["proxy_epochs"]) == 2 * 3  # one for each seed and step
     assert trained.count(CONTINUAL.settings["epochs"]) == 2 * 3 * 2
+
+
+@pytest.mark.parametrize(("memory", "share"), [("8kB", 2_000), (None, 1_000)])
+def test_each_process_keeps_to_its_share_of_the_memory(
+    memory: str | None, share: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(DYNAMIC, tmp_path / "out", minutes=0.0)
+    found: list[int] = []
+
+    def conduct(*_: Any, **__: Any) -> None:
+        found.append(runtime.memory_budget(None, torch.device("cpu")))  # as `select` asks for it
+
+    monkeypatch.setattr(crew_member, "conduct", conduct)
+    monkeypatch.setattr(runtime, "free_memory", lambda _: 8_000)
+    threads = torch.get_num_threads()
+    crew_member._work(Task(str(tmp_path / "out"), str(tmp_path / "failures"), "cpu", memory, threads, 4, None))
+    assert found == [share]
 
 
 def test_other_test_data_makes_other_records() -> None:

@@ -40,17 +40,16 @@ def _work(task: Task) -> None:
     torch.set_num_threads(task.threads)
     # Asked here, as it takes a hold on the GPU, which the process that only watches does without.
     memory = runtime.memory_budget(task.memory, runtime.pick_device(task.device)) // task.processes
-    machine = Machine(task.device, str(max(1, memory)))
-    folder, pieces, worker = open_work(Path(task.study), machine, task.processes)
-    until = float("inf") if task.until is None else task.until
-    conduct(
-        pieces,
-        folder,
-        worker,
-        lambda *told: _write(f"{CELL}{told[-1]}"),
-        until=until,
-        failures=Failures(Path(task.failures)),
-    )
+    folder, pieces, worker = open_work(Path(task.study), Machine(task.device), task.processes)
+    with runtime.memory_share(max(1, memory)):
+        conduct(
+            pieces,
+            folder,
+            worker,
+            lambda *told: _write(f"{CELL}{told[-1]}"),
+            until=float("inf") if task.until is None else task.until,
+            failures=Failures(Path(task.failures)),
+        )
 
 
 def _stop_with_parent() -> None:
