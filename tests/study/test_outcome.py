@@ -17,6 +17,7 @@ from lcmat.study.run_study import Asked, describe_again, run_study
 from lcmat.study.study_folder import StudyFolder
 from lcmat.study.study_page import as_text, describe_study
 from lcmat.study.terms import Terms
+from report.doc_checks import check_columns
 from report.html_checks import check_page
 
 TEXT = """\
@@ -66,6 +67,7 @@ def test_results_page_and_text_agree_with_the_records(workplace: Path, tmp_path:
     with (out / "results.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 9
+    check_columns(list(rows[0]), Path(__file__).parents[2] / "docs" / "studies.md")
     craig = next(row for row in rows if (row["name"], row["amount"]) == ("craig", "0.1"))
     accuracies = [r["accuracy"] for r in records if (r["name"], r["size"]) == ("craig", 6)]
     assert float(craig["mean"]) == pytest.approx(sum(accuracies) / 2)

@@ -20,6 +20,7 @@ from lcmat.study.terms import Terms
 from lcmat.study.trial import Trial, TrialWorker, is_trial, run_trial
 from lcmat.training.shared import Proxies
 from lcmat.types import Splits
+from report.doc_checks import check_columns
 from report.html_checks import check_page
 from samples import vectors
 
@@ -193,6 +194,8 @@ def test_results_lie_beside_the_page_and_report_makes_it_anew(trial: Trial, tmp_
     assert files.read_json_lines(out / "records.jsonl") == found.records
     lines = (out / "results.csv").read_text(encoding="utf-8").splitlines()
     assert len(lines) == 1 + len(found.rows)
+    page = Path(__file__).parents[2] / "docs" / f"{trial.kind.removeprefix('lcmat ')}.md"
+    check_columns(lines[0].split(","), page)
     markdown = (out / "results.md").read_text(encoding="utf-8")
     assert markdown.startswith(f"# {found.title}")
     assert all(f"| {row.name} |" in markdown for row in found.rows)
