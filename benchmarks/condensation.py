@@ -140,7 +140,7 @@ def parts_of_a_step(loop: Loop) -> dict[str, Callable[[], Tensor]]:
 
 def check_kernels(device: torch.device) -> None:
     """Whether fused kernels move the samples as plain layers do; with precisions beside it for comparison."""
-    if fused_kernels() is None:
+    if fused_kernels(device) is None:
         print("\nno fused kernels: Triton is missing, or finds no compiler")
         return
     moved = {}

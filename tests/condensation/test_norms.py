@@ -96,7 +96,7 @@ def test_only_the_pool_that_is_meant_is_taken_in(behind: list[nn.Module]) -> Non
 @pytest.mark.gpu
 @pytest.mark.parametrize("side", [8, 12, 32, 64])
 def test_kernels_compute_what_plain_layers_do(side: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert fused_kernels() is not None
+    assert fused_kernels(torch.device("cuda", torch.cuda.current_device())) is not None
     norm = NormReluPool.of(plain_norm()).float().cuda()
     parts = [maps(seed, (5, 3, side, side)).float().cuda().requires_grad_() for seed in (0, 1)]
     weights = [maps(seed, (5, 3, side // 2, side // 2)).float().cuda() for seed in (2, 3)]
@@ -135,18 +135,18 @@ class _Layers:
 
 
 def test_kernels_are_tried_against_the_layers_before_they_are_used() -> None:
-    module._compare(_Layers(), "cpu")
+    module._compare(_Layers(), torch.device("cpu"))
     with pytest.raises(AssertionError, match="not close"):
-        module._compare(_Layers(1.01), "cpu")
+        module._compare(_Layers(1.01), torch.device("cpu"))
 
 
 def test_without_working_kernels_the_layers_are_used_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_: object) -> None:
+    def broken(*_: object) -> None:
         raise RuntimeError("no compiler\nand more")
 
     monkeypatch.setitem(sys.modules, "lcmat.condensation.fused", ModuleType("fused"))
     monkeypatch.setattr(module, "_compare", broken)
     fused_kernels.cache_clear()
     with pytest.warns(UserWarning, match=r"without the kernels in Triton, which is slower: no compiler$"):
-        assert fused_kernels() is None
+        assert fused_kernels(torch.device("cpu")) is None
     fused_kernels.cache_clear()

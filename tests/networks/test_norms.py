@@ -67,15 +67,17 @@ class _Layers:
 
 def test_kernels_are_tried_against_the_layers_before_they_are_used() -> None:
     right = _Layers()
-    module._compare(right, "cpu")
+    module._compare(right, torch.device("cpu"))
     wrong = _Layers(momentum=0.5)
     with pytest.raises(AssertionError, match="not close"):
-        module._compare(wrong, "cpu")
+        module._compare(wrong, torch.device("cpu"))
 
 
 @pytest.fixture
 def with_kernels() -> None:
-    assert fused_kernels() is not None, "this GPU has no Triton, or its kernels are wrong"
+    assert fused_kernels(torch.device("cuda", torch.cuda.current_device())) is not None, (
+        "this GPU has no Triton, or its kernels are wrong"
+    )
 
 
 @pytest.mark.gpu

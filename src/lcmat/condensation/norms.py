@@ -61,7 +61,7 @@ class NormReluPool(ChannelNorm):
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002, the name in `nn.GroupNorm`
         """Maps `[n, channels, height, width]` -> maps of half the sides."""
         maps, tangents = forward_ad.unpack_dual(input)
-        fused = fused_kernels() if self.kernels and maps.is_cuda else None
+        fused = fused_kernels(maps.device) if self.kernels and maps.is_cuda else None
         if fused is None or not fused.suits(maps):
             return functional.avg_pool2d(functional.relu(super().forward(input)), 2)
         own: Tensor
@@ -73,12 +73,12 @@ class NormReluPool(ChannelNorm):
 
 
 @cache
-def fused_kernels() -> Any:
-    """The module with the kernels, if it can be had and gives what the layers give; else None."""
-    return kernels.tried("lcmat.condensation.fused", _compare, doing="condensing")
+def fused_kernels(device: torch.device) -> Any:
+    """The module with the kernels, if it can be had and gives there what the layers give; else None."""
+    return kernels.tried("lcmat.condensation.fused", lambda fused: _compare(fused, device), doing="condensing")
 
 
-def _compare(fused: Any, device: str = "cuda") -> None:
+def _compare(fused: Any, device: torch.device) -> None:
     """Whether kernels and layers agree on some maps, with all derivatives.
 
     Raises:

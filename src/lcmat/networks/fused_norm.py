@@ -83,7 +83,7 @@ def _moments(
     )
     if last:
         shift = sums / rows
-        variance = tl.maximum(squares / rows - shift * shift, 0.0)
+        variance = tl.maximum(squares / rows - shift * shift, 0.0, propagate_nan=tl.PropagateNan.ALL)
         average = origin + shift
         tl.store(mean + column, average, inside)
         tl.store(scale + column, 1 / tl.sqrt(variance + eps), inside)

@@ -55,17 +55,17 @@ class BatchNorm(nn.BatchNorm2d):
             return None
         usual = self.momentum is not None and self.affine and self.running_mean is not None
         dual = forward_ad.unpack_dual(maps).tangent is not None
-        fused = fused_kernels() if usual and not dual else None
+        fused = fused_kernels(maps.device) if usual and not dual else None
         return fused if fused is not None and fused.suits(maps, shortcut) else None
 
 
 @cache
-def fused_kernels() -> Any:
-    """The module with the kernels, if it can be had and gives what the layers give; else None."""
-    return kernels.tried("lcmat.networks.fused_norm", _compare, doing="training")
+def fused_kernels(device: torch.device) -> Any:
+    """The module with the kernels, if it can be had and gives there what the layers give; else None."""
+    return kernels.tried("lcmat.networks.fused_norm", lambda fused: _compare(fused, device), doing="training")
 
 
-def _compare(fused: Any, device: str = "cuda") -> None:
+def _compare(fused: Any, device: torch.device) -> None:
     """Whether kernels and layers agree on some maps, with all derivatives.
 
     Raises:
