@@ -59,7 +59,7 @@ def continual(
     """
     from lcmat.condensation import CONDENSERS
     from lcmat.continual import Budget, make_filler
-    from lcmat.continual.protocol import Settings
+    from lcmat.continual.settings import Settings
     from lcmat.selection import SELECTORS
     from lcmat.study.pipeline import Machine
     from lcmat.study.trial import Trial

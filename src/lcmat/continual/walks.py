@@ -9,8 +9,9 @@ import torch
 from lcmat import networks, runtime
 from lcmat.continual.fill import Filler, make_filler
 from lcmat.continual.memory import Budget
-from lcmat.continual.protocol import Outcome, Settings, Walk
+from lcmat.continual.protocol import Outcome, Walk
 from lcmat.continual.result import Study, make_rows
+from lcmat.continual.settings import Settings
 from lcmat.continual.store import FillStore
 from lcmat.continual.stream import Stream, make_stream
 from lcmat.evaluation.account import ran_on
