@@ -1,28 +1,18 @@
 """Rendering only: the description of a page in, one HTML file that opens anywhere out."""
 
+from lcmat.report.figures import Bar, Contours, Curves, Forest, HeatMap, Lines, Point, Series, Stack, Stacks, Trace
 from lcmat.report.page import (
-    Bar,
     Block,
     Bullets,
     Code,
-    Contours,
-    Curves,
     Facts,
-    Forest,
     Gallery,
-    HeatMap,
-    Lines,
     Page,
     Pictures,
-    Point,
     Section,
-    Series,
-    Stack,
-    Stacks,
     Strip,
     Table,
     Text,
-    Trace,
     command_section,
     join_pages,
 )

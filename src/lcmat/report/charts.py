@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lcmat.report.colours import SHAPES, Look, looks
-from lcmat.report.page import Curves, Forest, Point, Series
+from lcmat.report.figures import Curves, Forest, Point, Series
 
 WIDTH = 400.0
 HEIGHT = 290.0

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from lcmat.report.page import HeatMap
+from lcmat.report.figures import HeatMap
 
 _CELL_WIDTH, _CELL_HEIGHT = 58.0, 38.0
 _LABEL_WIDTH, _HEAD_HEIGHT = 150.0, 92.0

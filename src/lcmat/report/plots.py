@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
-from lcmat.report.page import Contours, Lines, Stacks
+from lcmat.report.figures import Contours, Lines, Stacks
 
 WIDTH, HEIGHT = 400.0, 290.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 14.0, 24.0, 46.0

@@ -12,22 +12,17 @@ import jinja2
 from markupsafe import Markup
 
 from lcmat.report.charts import draw_curves, draw_forest, marker
+from lcmat.report.figures import Contours, Curves, Forest, HeatMap, Lines, Stacks
 from lcmat.report.heat import draw_heat
 from lcmat.report.page import (
     Block,
     Bullets,
     Code,
-    Contours,
-    Curves,
     Facts,
-    Forest,
     Gallery,
-    HeatMap,
-    Lines,
     Page,
     Pictures,
     Section,
-    Stacks,
     Strip,
     Table,
     Text,
