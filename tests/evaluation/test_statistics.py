@@ -2,7 +2,9 @@
 
 import math
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from lcmat.evaluation.statistics import compare, estimate, t_quantile
 
@@ -80,3 +82,18 @@ def test_a_single_pair_proves_nothing() -> None:
 def test_unpaired_series_are_refused() -> None:
     with pytest.raises(ValueError, match="expected pairs, got 2 and 1"):
         compare([0.1, 0.2], [0.1])
+
+
+def test_random_accuracies_have_the_intervals_of_scipy() -> None:
+    draws = np.random.default_rng(4)
+    for n in (2, 3, 6, 20):
+        first, second = draws.integers(300, 350, (2, n)) / 359
+        found, paired = estimate(first.tolist()), compare(first.tolist(), second.tolist())
+        wanted = stats.t.interval(0.95, n - 1, loc=first.mean(), scale=stats.sem(first))
+        assert (found.low, found.high) == pytest.approx(wanted, abs=1e-12)
+        test = stats.ttest_rel(first, second)
+        interval = test.confidence_interval(0.95)
+        assert (paired.difference.low, paired.difference.high) == pytest.approx(tuple(interval), abs=1e-12)
+        assert (paired.verdict != "not told apart") == (test.pvalue < 0.05)
+        signs = np.sign(first - second).tolist()
+        assert (paired.wins, paired.ties, paired.losses) == tuple(signs.count(sign) for sign in (1, 0, -1))

@@ -192,6 +192,52 @@ def test_a_missing_file_and_a_missing_small_form_are_named(tmp_path: Path) -> No
         read_study(write(tmp_path, SMALL.partition("[quick]")[0]), quick=True)
 
 
+def test_a_mistake_hides_no_other(tmp_path: Path) -> None:
+    text = """\
+seeds = 1
+condensation = []
+proxy = [3]
+[training]
+weighted = ["uniform", "nobody"]
+[[grid]]
+data = "digits"
+methods = ["uniform", "lcmats", "dm", "craig:points=all"]
+fractions = 0.1
+[quick]
+seed = 3
+[quick.training]
+epoch = 1
+"""
+    with pytest.raises(StudyFileError) as caught:
+        read_study(write(tmp_path, text))
+    found = [line.removeprefix(f"{tmp_path / 'study.toml'}:") for line in str(caught.value).splitlines()]
+    assert [line.partition(",")[0] for line in found] == [
+        "2: condensation: expected a table [condensation]",
+        "3: proxy: expected tables",
+        "5: training.weighted: expected methods of the grid",
+        "8: grid.methods: unknown method 'lcmats'; did you mean lcmat-s or lcmat-c? valid: uniform",
+        "11: seed: expected one of title",
+        "13: training.epoch: expected one of epochs",
+    ]
+    assert "got nobody" in found[2]
+    assert all(word in found[3] for word in ("not as fractions: dm", "needs the points of the proxy"))
+    with pytest.raises(StudyFileError) as again:
+        read_study(write(tmp_path, text), quick=True)
+    assert str(again.value) == str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["3", "[3]", "[[3]]", '["a", 1]', "nan", "1979-05-27", "true"])
+@pytest.mark.parametrize(
+    "key", ["data", "proxy", "training", "grid", "quick", "quick.grid", "quick.proxy", "data.pets"]
+)
+def test_whatever_stands_for_a_table_is_answered_in_words(tmp_path: Path, key: str, value: str) -> None:
+    block = "" if key == "grid" else '[[grid]]\ndata = "digits"\nmethods = "uniform"\nfractions = 0.1\n'
+    path = write(tmp_path, f"seeds = 1\n{key} = {value}\n{block}")
+    with pytest.raises(StudyFileError) as caught:
+        read_study(path)
+    assert all(line.startswith(f"{path}:") for line in str(caught.value).splitlines())
+
+
 def test_lines_are_found_through_strings_arrays_and_tables() -> None:
     text = 'a = """\nb = 1\n[x]\n"""\n"quoted key" = [\n  "]", # ]\n  {b = 1},\n]\n[t.u]\nv.w = 1\n'
     document = parse(text + "[[many]]\nk = 1\n[[many]]\nk = 2\n[many.inner]\nk = 3")

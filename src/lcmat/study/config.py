@@ -11,7 +11,7 @@ from lcmat.data.catalogue import SOURCES
 from lcmat.study import values
 from lcmat.study.design import Condensation, Grid, Proxy, Source, Study, Training
 from lcmat.study.method import Method, read_method
-from lcmat.study.toml_lines import Item, parse
+from lcmat.study.toml_lines import Item, overlay, parse
 from lcmat.training.settings import OPTIMIZERS, SCHEDULES
 
 _TOP = (
@@ -51,7 +51,7 @@ def read_study(path: str | Path, *, quick: bool = False) -> Study:
         quick: take its small form: what stands under `[quick]` replaces what stands above.
 
     Raises:
-        StudyFileError: naming every mistake with its line, its key and what was expected.
+        StudyFileError: naming every mistake of both forms with its line, its key and what was expected.
     """
     path = Path(path)
     try:
@@ -61,11 +61,12 @@ def read_study(path: str | Path, *, quick: bool = False) -> Study:
     except ValueError as error:  # tomllib and UTF-8 both say where
         raise StudyFileError(f"{path} is no TOML file: {error}") from None
     reader = _Reader(path)
-    study = reader.read(document, quick=quick)
-    if reader.mistakes or study is None:
-        raise StudyFileError("\n".join(f"{path}:{line}: {text}" for line, text in sorted(reader.mistakes)))
-    if quick:
-        return replace(study, title=f"{study.title} (small form)", about=f"{SMALL_FORM} {study.about}")
+    study = reader.read(document, quick=False)
+    small = reader.read(document, quick=True) if quick or "quick" in document.value else None
+    if reader.mistakes:
+        raise StudyFileError("\n".join(f"{path}:{line}: {text}" for line, text in sorted(set(reader.mistakes))))
+    if quick and small is not None:
+        return replace(small, title=f"{small.title} (small form)", about=f"{SMALL_FORM} {small.about}")
     return study
 
 
@@ -76,14 +77,13 @@ class _Reader:
         self.path = path
         self.mistakes: list[tuple[int, str]] = []
 
-    def read(self, document: Item, *, quick: bool) -> Study | None:
+    def read(self, document: Item, *, quick: bool) -> Study:
         top = dict(document.value)
         small = top.pop("quick", None)
         if quick:
             if small is None:
                 self.mistakes.append((1, "quick: expected a table [quick] with the small form, there is none"))
-                return None
-            top = _overlay(top, self.table("quick", small))
+            top = overlay(top, self.table("quick", small))
         self.check_keys("", top, _TOP)
         whole = Item(top, 1)
         sources = self.sources(top.get("data"))
@@ -105,7 +105,7 @@ class _Reader:
             show=self.take("", whole, "show", values.several(values.one_of(PARTS)), ()),
             paper=self.take("", whole, "paper", self.paper_table, None),
         )
-        self.check_weighted(study, top.get("training"))
+        self.check_weighted(study, top)
         return study
 
     def take(
@@ -119,7 +119,7 @@ class _Reader:
             return default
         item = table.value[key]
         try:
-            return check(_plain(item))
+            return check(item.plain())
         except (ValueError, TypeError) as error:
             self.mistakes.append((item.line, f"{name}: {error}"))
             return default
@@ -132,6 +132,14 @@ class _Reader:
             self.mistakes.append((item.line, f"{place}: expected a table [{place}], got {item.value!r}"))
             return {}
         return item.value
+
+    def tables(self, place: str, item: Item) -> list[Item]:
+        """A table, or each of several; those that are none are left out."""
+        entries = item.value if isinstance(item.value, list) else [item]
+        wrong = [entry for entry in entries if not isinstance(entry, Item)]
+        if wrong:
+            self.mistakes.append((item.line, f"{place}: expected tables, got {', '.join(map(repr, wrong))}"))
+        return [Item(self.table(place, entry), entry.line) for entry in entries if isinstance(entry, Item)]
 
     def check_keys(self, place: str, table: Mapping[str, Item], known: Collection[str]) -> None:
         for key, item in table.items():
@@ -163,12 +171,10 @@ class _Reader:
 
     def proxies(self, place: str, item: Item | None, base: Proxy) -> tuple[Proxy, ...]:
         """A table, or several; a list of values in one of them stands for a proxy of each."""
-        tables = item.value if item is not None and isinstance(item.value, list) else [item] if item else []
         found: list[Proxy] = []
-        for entry in tables:
-            table = self.table(place, entry)
+        for whole in self.tables(place, item) if item else []:
+            table = whole.value
             self.check_keys(place, table, [field.name for field in fields(Proxy)])
-            whole = Item(table, entry.line)
             choices = {
                 key: self.take(place, whole, key, values.several(check), (getattr(base, key),))
                 for key, check in _PROXY.items()
@@ -178,7 +184,7 @@ class _Reader:
                 found.append(Proxy(**dict(zip(choices, chosen, strict=True)), points=points))
                 if points and max(points) > found[-1].epochs:
                     text = f"{place}.points: expected epochs up to {found[-1].epochs}, got {max(points)}"
-                    self.mistakes.append((table["points"].line if "points" in table else entry.line, text))
+                    self.mistakes.append((table["points"].line if "points" in table else whole.line, text))
         return tuple(dict.fromkeys(found)) or (base,)
 
     def training(self, item: Item | None) -> Training:
@@ -217,7 +223,7 @@ class _Reader:
             return ()
         known = ("data", "methods", "fractions", "per_class", "nets", "proxy", "full")
         found = []
-        for block in item.value:
+        for block in self.tables("grid", item):
             self.check_keys("grid", block.value, known)
             budget = "per_class" if "per_class" in block.value else "fraction"
             both = {"fractions", "per_class"} & set(block.value)
@@ -226,17 +232,10 @@ class _Reader:
             key, check = ("per_class", values.count) if budget == "per_class" else ("fractions", values.share)
             own = block.value.get("proxy")
             data = self.take("grid", block, "data", values.several(_data(sources)), _NO_TEXTS, needed=True)
-            methods = self.take("grid", block, "methods", values.several(read_method), _NO_METHODS, needed=True)
-            nets = self.take("grid", block, "nets", values.several(values.net), _NO_TEXTS)
-            if budget == "fraction" and any(method.condenses for method in methods):
-                text = "grid.methods: a condenser takes its budget as per_class, not as fractions"
-                self.mistakes.append((block.value["methods"].line, text))
             looked_through = self.proxies("grid.proxy", own, proxies[0]) if own else proxies
-            if any(method.all_points for method in methods) and not all(proxy.points for proxy in looked_through):
-                text = (
-                    "grid.methods: a method with points=all needs the points of the proxy, such as points = [1, 2, 4]"
-                )
-                self.mistakes.append((block.value["methods"].line, text))
+            read = _method(by_class=both != {"fractions"}, with_points=all(proxy.points for proxy in looked_through))
+            methods = self.take("grid", block, "methods", values.several(read), _NO_METHODS, needed=True)
+            nets = self.take("grid", block, "nets", values.several(values.net), _NO_TEXTS)
             found.append(
                 Grid(
                     data=data,
@@ -250,28 +249,21 @@ class _Reader:
             )
         return tuple(found)
 
-    def check_weighted(self, study: Study, item: Item | None) -> None:
-        known = {method.text for grid in study.grids for method in grid.methods}
+    def check_weighted(self, study: Study, top: Mapping[str, Item]) -> None:
+        # By what stands in the file: a method that is known in no other way has a mistake of its own.
+        blocks = [block.value.get("methods") for block in self.tables("grid", top["grid"])] if "grid" in top else []
+        listed = [block.plain() for block in blocks if block is not None]
+        known = [text for texts in listed for text in (texts if isinstance(texts, list) else [texts])]
         unknown = [name for name in study.training.weighted if name not in known]
-        if unknown and item is not None:
+        if unknown:
             text = f"training.weighted: expected methods of the grid, got {', '.join(unknown)}"
-            self.mistakes.append((item.value["weighted"].line, text))
+            self.mistakes.append((top["training"].value["weighted"].line, text))
 
     def paper_table(self, value: Any) -> Path:
         path = self.path.parent / "paper" / f"{values.text(value)}.csv"
         if not path.is_file():
             raise ValueError(f"expected the name of a table in {path.parent}, got {value!r}")
         return path
-
-
-def _overlay(top: dict[str, Item], small: Mapping[str, Item]) -> dict[str, Item]:
-    """Tables are merged key by key, all else is replaced."""
-    merged = dict(top)
-    for key, item in small.items():
-        old = top.get(key)
-        both = old is not None and isinstance(old.value, dict) and isinstance(item.value, dict)
-        merged[key] = Item({**old.value, **item.value}, item.line) if both and old is not None else item
-    return merged
 
 
 def _data(sources: Mapping[str, Source]) -> Callable[[Any], str]:
@@ -284,12 +276,20 @@ def _data(sources: Mapping[str, Source]) -> Callable[[Any], str]:
     return check
 
 
-def _plain(item: Any) -> Any:
-    if isinstance(item, Item):
-        return _plain(item.value)
-    if isinstance(item, dict):
-        return {key: _plain(part) for key, part in item.items()}
-    return [_plain(part) for part in item] if isinstance(item, list) else item
+def _method(*, by_class: bool, with_points: bool) -> Callable[[Any], Method]:
+    """A check for a method that fits its block, whatever else stands beside it."""
+
+    def check(value: Any) -> Method:
+        method = read_method(value)
+        if method.condenses and not by_class:
+            raise ValueError(f"a condenser takes its budget as per_class, not as fractions: {method.text}")
+        if method.all_points and not with_points:
+            raise ValueError(
+                "a method with points=all needs the points of the proxy, such as points = [1, 2, 4]: " + method.text
+            )
+        return method
+
+    return check
 
 
 _PROXY: Mapping[str, Callable[[Any], Any]] = {

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,10 @@ class Item:
     value: Any
     line: int
 
+    def plain(self) -> Any:
+        """The value without lines."""
+        return _plain(self.value)
+
 
 def parse(text: str) -> Item:
     r"""The document as an Item; a table's line is that of its header.
@@ -31,6 +35,16 @@ def parse(text: str) -> Item:
         Item(value=3, line=6)
     """
     return _join(tomllib.loads(text), dict(_lines(text)), (), 1)
+
+
+def overlay(top: dict[str, Item], small: Mapping[str, Item]) -> dict[str, Item]:
+    """A document with another laid over it: tables are merged key by key, all else is replaced."""
+    merged = dict(top)
+    for key, item in small.items():
+        old = top.get(key)
+        both = old is not None and isinstance(old.value, dict) and isinstance(item.value, dict)
+        merged[key] = Item({**old.value, **item.value}, item.line) if both and old is not None else item
+    return merged
 
 
 def _join(value: Any, lines: dict[tuple[str | int, ...], int], path: tuple[str | int, ...], line: int) -> Item:
@@ -76,3 +90,11 @@ def _resolve(names: tuple[str, ...], tables: dict[tuple[str | int, ...], int], *
         if path in tables:
             path = (*path, tables[path])
     return path
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Item):
+        return value.plain()
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, list) else value
