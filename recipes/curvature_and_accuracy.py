@@ -33,6 +33,8 @@ import typer
 
 import lcmat
 from lcmat import files, runtime
+from lcmat.networks.build import parse as parse_net
+from lcmat.selection import SELECTORS
 from lcmat.study.bound import Plan, measure_cells, read_cells
 from lcmat.study.bound_page import correlate, statements, write_results
 from lcmat.study.gpu_sharing import shared_gpu
@@ -70,11 +72,30 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def read_plan(arguments: argparse.Namespace) -> Plan:
-    """The plan that the command line asks for."""
+    """The plan that the command line asks for.
+
+    Raises:
+        ValueError: for an unknown method or network, or what is no number; nothing has been trained then.
+    """
     given = {name: value for name, value in vars(arguments).items() if name in Plan.__dataclass_fields__}
     given["methods"] = tuple(arguments.methods.split(","))
     given["fractions"] = tuple(map(float, arguments.fractions.split(",")))
+    for method in given["methods"]:
+        SELECTORS.find(method)
+    parse_net(given["net"])
     return Plan(**given)
+
+
+def read_proxies(plan: Plan, text: str) -> list[int]:
+    """The proxies that this process does; all for an empty text.
+
+    Raises:
+        ValueError: for a number that the plan does not have.
+    """
+    found = [int(part) for part in text.split(",") if part] or list(range(plan.proxies))
+    if wrong := sorted(set(found) - set(range(plan.proxies))):
+        raise ValueError(f"expected proxies from 0 to {plan.proxies - 1}, got {', '.join(map(str, wrong))}")
+    return found
 
 
 def say(line: str) -> None:
@@ -161,19 +182,19 @@ def main() -> None:
     parser = make_parser()
     arguments = parser.parse_args()
     folder: Path = arguments.out
-    if arguments.page:
-        finish(planned(folder), folder, some=True)
-        return
-    plan = read_plan(arguments)
-    splits = lcmat.load(plan.data)
     try:
+        if arguments.page:
+            finish(planned(folder), folder, some=True)
+            return
+        plan = read_plan(arguments)
+        proxies = read_proxies(plan, arguments.only_proxies)
+        splits = lcmat.load(plan.data)
         claim(plan, splits, folder)
     except ValueError as error:
         parser.error(str(error))
     if arguments.workers > 1:
         share_out(plan, arguments.workers)
     else:
-        proxies = [int(part) for part in arguments.only_proxies.split(",") if part] or range(plan.proxies)
         small = splits.train.inputs[0].numel() < 1024
         with runtime.one_thread() if small else nullcontext():
             measure_cells(plan, splits, folder, proxies, say)

@@ -223,3 +223,22 @@ def test_the_correlation_within_proxies_leaves_out_what_tells_them_apart() -> No
     assert all(row["within_proxies"] == -1 and row["spearman"] > 0 for row in rows)
     words = list(statements(rows))
     assert [sentence.split(":")[0] for sentence in words] == ["**10 %, last layer**", "**10 %, whole network**"]
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--methods", "uniform,foo"), "unknown method 'foo'"),
+        (("--net", "foo"), "unknown network 'foo'"),
+        (("--fractions", "a"), "could not convert string to float: 'a'"),
+        (("--only-proxies", "1,2"), "expected proxies from 0 to 1, got 2"),
+        (("--page",), "expected a JSON file at"),
+    ],
+)
+def test_what_cannot_be_is_said_in_a_line_before_anything_is_done(
+    more: tuple[str, ...], words: str, done: tuple[Path, Path, str], tmp_path: Path
+) -> None:
+    outcome = run(done[0], tmp_path / "out", *more)
+    assert outcome.returncode == 2
+    assert words in outcome.stderr.splitlines()[-1]
+    assert not (tmp_path / "out").exists()
