@@ -19,14 +19,15 @@ onload = () => {{
   const wide = [...inside.querySelectorAll("body *")].filter(part =>
     part.getBoundingClientRect().right > inside.documentElement.clientWidth + 1 && !part.closest(".scroll, pre"));
   const loaded = [...inside.images].filter(image => image.naturalWidth > 0).length;
-  document.title = `wide=${{wide.length}} images=${{inside.images.length}} loaded=${{loaded}}`;
+  const over = inside.documentElement.scrollWidth - inside.documentElement.clientWidth;  // text widens no element
+  document.title = `wide=${{wide.length + over}} images=${{inside.images.length}} loaded=${{loaded}}`;
 }};
 </script>"""
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", [360, 1280])
 def test_the_page_fits_its_window(tmp_path: Path, width: int) -> None:
-    subsets = {"a method with a rather long name": picks(20, (0, 1)), "craig": picks(30, (0, 1))}
+    subsets = {"lcmat-s:points=all,temperature=4,subdimensions=10": picks(20, (0, 1)), "craig": picks(30, (0, 1))}
     report = evaluate(digits(), subsets, nets="convnet:width=8,depth=1", epochs=1, seeds=(0, 1), full=True)
     page = report.save_html(tmp_path / "report.html").read_text(encoding="utf-8")
     wrapper = tmp_path / "wrapper.html"

@@ -9,6 +9,7 @@ from lcmat.study import config
 from lcmat.study.cells import make_cells
 from lcmat.study.config import StudyFileError, read_study
 from lcmat.study.design import Condensation, Proxy, Source, Training, locate
+from lcmat.study.study_folder import StudyFolder
 from lcmat.study.toml_lines import parse
 
 SMALL = """\
@@ -224,6 +225,18 @@ epoch = 1
     with pytest.raises(StudyFileError) as again:
         read_study(write(tmp_path, text), quick=True)
     assert str(again.value) == str(caught.value)
+
+
+def test_a_folder_is_read_where_what_the_other_form_needs_is_gone(tmp_path: Path) -> None:
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    file = write(tmp_path, SMALL.replace('"digits"', f'"{pictures}"') + '[[quick.grid]]\ndata = "digits"\n')
+    file.write_text(file.read_text() + 'methods = "uniform"\nfractions = 0.1\n', encoding="utf-8")
+    folder = StudyFolder.begin(tmp_path / "out", read_study(file, quick=True), file, quick=True, sources={})
+    pictures.rmdir()
+    assert folder.read()[0].seeds == (7,)
+    with pytest.raises(StudyFileError, match=f"grid.data: expected .* got '{pictures}'"):
+        read_study(file, quick=True)
 
 
 @pytest.mark.parametrize("value", ["3", "[3]", "[[3]]", '["a", 1]', "nan", "1979-05-27", "true"])

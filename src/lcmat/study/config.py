@@ -43,15 +43,16 @@ class StudyFileError(ValueError):
     """A study's file has mistakes; the message has a line for each."""
 
 
-def read_study(path: str | Path, *, quick: bool = False) -> Study:
+def read_study(path: str | Path, *, quick: bool = False, both: bool = True) -> Study:
     """The study of a file.
 
     Args:
         path: of the TOML file.
         quick: take its small form: what stands under `[quick]` replaces what stands above.
+        both: look for mistakes in the other form too.
 
     Raises:
-        StudyFileError: naming every mistake of both forms with its line, its key and what was expected.
+        StudyFileError: naming every mistake with its line, its key and what was expected.
     """
     path = Path(path)
     try:
@@ -61,12 +62,13 @@ def read_study(path: str | Path, *, quick: bool = False) -> Study:
     except ValueError as error:  # tomllib and UTF-8 both say where
         raise StudyFileError(f"{path} is no TOML file: {error}") from None
     reader = _Reader(path)
-    study = reader.read(document, quick=False)
-    small = reader.read(document, quick=True) if quick or "quick" in document.value else None
+    study = reader.read(document, quick=quick)
+    if both and "quick" in document.value:
+        reader.read(document, quick=not quick)
     if reader.mistakes:
         raise StudyFileError("\n".join(f"{path}:{line}: {text}" for line, text in sorted(set(reader.mistakes))))
-    if quick and small is not None:
-        return replace(small, title=f"{small.title} (small form)", about=f"{SMALL_FORM} {small.about}")
+    if quick:
+        return replace(study, title=f"{study.title} (small form)", about=f"{SMALL_FORM} {study.about}")
     return study
 
 

@@ -74,7 +74,8 @@ class StudyFolder(PieceFolder):
             name, quick, sources = str(meta["study"]["name"]), bool(meta["quick"]), dict(meta["sources"])
         except (KeyError, TypeError) as error:
             raise ValueError(f"{self.path / 'study.json'} does not describe a whole study: {error!r}") from None
-        return replace(read_study(self.path / "study.toml", quick=quick), name=name), sources
+        # What the other form needs, such as its data, may be gone by now.
+        return replace(read_study(self.path / "study.toml", quick=quick, both=False), name=name), sources
 
     def tidy(self, piece: Cell, pieces: Sequence[Cell]) -> None:
         """Remove the checkpoints behind a finished choice: its own, its proxy's when no other will look with it."""
