@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,9 +19,10 @@ import lcmat
 from lcmat import runtime
 from lcmat.study import crew
 from lcmat.study.cells import Cell
-from lcmat.study.conduct import CellsFailedError
+from lcmat.study.conduct import CellsFailedError, Failures
 from lcmat.study.crew import Crew, CrewFailedError, best_number
 from lcmat.study.crew_task import CELL
+from lcmat.study.design import Proxy
 from lcmat.study.pipeline import Machine
 from lcmat.study.run_study import Asked, run_study
 from lcmat.study.study_folder import StudyFolder
@@ -199,3 +201,41 @@ def test_when_the_time_is_up_no_cell_is_begun(tmp_path: Path) -> None:
     outcome, page = run_study(ask(tmp_path), tmp_path / "out", Machine("cpu"), Terms(minutes=1e-9))
     assert (outcome.done, outcome.total) == (0, 20)
     assert "Not finished: 0 of 20 cells are done" in page.read_text(encoding="utf-8")
+
+
+class Killed:
+    """A process of a crew that was killed at a cell."""
+
+    ended = True
+
+    def __init__(self, number: int, key: str, failures: Path) -> None:
+        self.name, self.process = f"process {number}", SimpleNamespace(pid=number)
+        (failures / f"{number}.begun").write_text(key, encoding="utf-8")
+
+    def cause(self) -> str:
+        return f"{self.name} failed: ended by SIGKILL"
+
+    def warned(self) -> list[str]:
+        return []
+
+
+def test_two_cells_of_one_name_are_two_cells_where_processes_are_killed(tmp_path: Path) -> None:
+    first, second = (Cell("proxy", "digits", "", 0, proxy=Proxy(net="mlp", epochs=epochs)) for epochs in (1, 2))
+    assert first.name == second.name
+    for keys, failed in (((first.key, second.key), set()), ((first.key, first.key), {first.key})):
+        place = tmp_path / str(len(failed))
+        place.mkdir()
+        failures, team = Failures(place), Crew(StudyFolder(tmp_path / "out"), Machine("cpu"), 2, float("inf"))
+        members: Any = [Killed(number, key, place) for number, key in enumerate(keys)]
+        with pytest.warns(UserWarning, match="ended by SIGKILL"):
+            team._watch(members, (first, second), None, failures)
+        assert set(failures.known()) == failed
+
+
+def test_a_process_says_what_it_is_at(tmp_path: Path) -> None:
+    failures = Failures(tmp_path)
+    assert failures.begun_by(os.getpid()) == ""
+    for key in ("a", "b"):
+        failures.begin(key)
+        assert Failures(tmp_path).begun_by(os.getpid()) == key
+    assert failures.known() == {}

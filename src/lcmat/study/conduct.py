@@ -1,6 +1,7 @@
 """The loop of a study or a comparison: every process takes the next cell that is ready and that nobody else is at."""
 
 import math
+import os
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -37,6 +38,16 @@ class Failures:
         if self._folder is not None:
             files.write_json(self._folder / f"{key}.json", {"cell": key, "reason": reason})
 
+    def begin(self, key: str) -> None:
+        """Say what this process is at, for whoever sees it killed."""
+        if self._folder is not None:
+            files.write_text(self._begun(os.getpid()), key)
+
+    def begun_by(self, process: int) -> str:
+        """The key of the cell that a process began last; empty before the first."""
+        path = self._begun(process)
+        return path.read_text(encoding="utf-8") if path.exists() else ""
+
     def ended(self, key: str, reason: str) -> None:
         """Say that a cell ends this process; the second one that it ends makes it a cell that failed."""
         if self._folder is None:
@@ -46,6 +57,10 @@ class Failures:
             self.note(key, f"two processes ended at it: {reason}")
         else:
             files.write_text(first, reason)
+
+    def _begun(self, process: int) -> Path:
+        assert self._folder is not None  # who watches shares it with those that are watched
+        return self._folder / f"{process}.begun"
 
     def known(self) -> dict[str, str]:
         """All cells that failed, with the reasons."""
@@ -156,6 +171,7 @@ class _Sweep(Generic[PieceT]):
                     continue
                 worked = True
                 self._say(cell, todo)
+                self.failures.begin(cell.key)
                 start = time.perf_counter()
                 try:
                     result = self.worker.do(cell)

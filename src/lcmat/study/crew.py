@@ -110,10 +110,10 @@ class Crew:
                 running.remove(member)
                 if cause := member.cause():
                     causes.append(cause)
-                    for cell in cells if member.at_hand in failed_at else ():
-                        if cell.name == member.at_hand and not self.folder.done(cell.key):
-                            failures.note(cell.key, f"two processes ended at it: {cause}")
-                    failed_at.add(member.at_hand)
+                    key = failures.begun_by(member.process.pid)  # names of cells may be the same
+                    if key in failed_at and not self.folder.done(key):
+                        failures.note(key, f"two processes ended at it: {cause}")
+                    failed_at |= {key} - {""}
                     warnings.warn(f"{cause}; {len(running)} of {self.processes} go on", stacklevel=2)
                 for text in dict.fromkeys(member.warned()):
                     if text not in told:
