@@ -108,6 +108,51 @@ def test_few_comparisons_are_spelled_out(data: Splits) -> None:
     )
 
 
+def test_many_comparisons_stand_together_by_fraction_and_verdict(data: Splits) -> None:
+    settings = {**SETTINGS, "methods": ("craig", "herding", "random"), "every": (1, 2, 3, 4), "epochs": 2, "looks": 1}
+    lines = dynamic.compare(data, **settings).headline()
+    assert len(lines) <= 2 * 3  # fractions, verdicts
+    for share in ("10 %", "30 %"):
+        own = " ".join(line for line in lines if line.startswith(f"Against random re-sampling at {share}, "))
+        assert all(f"{method}, R = {turns}" in own for method in ("craig", "herding") for turns in (1, 2, 3, 4))
+
+
+def test_passes_are_counted(data: Splits, found: tuple[dynamic.Study, Path]) -> None:
+    result, _ = found
+    rows = {row.name: row for row in result.rows if row.fraction in {0.1, None}}
+    for name, training, forward in (
+        ("craig, static", 2.4, 1),
+        ("craig, R = 1", 0.4, 4),
+        ("random", 0.4, 0),
+        ("full", 4, 0),
+    ):
+        assert rows[name].training_passes == pytest.approx(training)
+        assert rows[name].forward_passes == forward
+    assert 2 < rows["infobatch"].training_passes <= 4
+    heads, line, *_ = result.lines()
+    assert dict(zip(heads, line, strict=True))["training passes"] == "2.4"
+    assert {"training_passes", "forward_passes"} <= set(result.plain_rows()[0])
+    (warm,) = make_arms(("craig",), (0.1,), (3,), (0.5,), n=60, epochs=8, warmup=1)
+    assert warm.forward_passes(8) == 3 * 0.5  # before epochs 1, 4 and 7, of half the data
+    trained = dynamic.train(
+        "mlp:width=8", data.train, "craig", 0.1, epochs=8, choose={"every": 3, "warmup": 1, "pool": 0.5}
+    )
+    assert trained.cost.turns == 3
+
+
+def test_the_protocol_says_what_the_names_of_arms_do_not(data: Splits) -> None:
+    settings = {**SETTINGS, "methods": ("lcmat-s", "random"), "fractions": (0.2,), "every": (2,), "seeds": (0,)}
+    plain = dynamic.compare(data, **settings).protocol
+    assert plain["weights in the loss"] is None
+    assert not {"epochs of warm-up", "options"} & set(plain)
+    told = dynamic.compare(
+        data, **settings, weighted=("lcmat-s",), warmup=1, options={"lcmat-s": {"rho": 0.5}}
+    ).protocol
+    assert told["weights in the loss"] == "those of lcmat-s"
+    assert told["epochs of warm-up"].startswith("1, ")
+    assert told["options"] == ["lcmat-s.rho=0.5"]
+
+
 def test_baselines_alone_have_a_page_too(data: Splits, tmp_path: Path) -> None:
     result = dynamic.compare(data, **{**SETTINGS, "methods": ("random", "full"), "seeds": (0,)})
     page = result.save_html(tmp_path / "report.html").read_text(encoding="utf-8")

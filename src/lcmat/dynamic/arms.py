@@ -1,5 +1,6 @@
 """The arms of a comparison: static subsets, dynamic ones and baselines, each under a name."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,6 +36,23 @@ class Arm:
     def label(self) -> str:
         """The name with the fraction, for messages."""
         return self.name if self.fraction is None else f"{self.name}, {percent(self.fraction)}"
+
+    def forward_passes(self, epochs: int) -> float:
+        """How often choosing looks at the whole data in a training: one look at each turn, at a pool as far as it goes.
+
+        Example:
+            >>> Arm("lcmat-s, R = 5", "lcmat-s", 0.1, choose={"every": 5, "warmup": 0, "pool": 0.5}).forward_passes(60)
+            6.0
+            >>> Arm("random", "random", 0.1).forward_passes(60)
+            0.0
+        """
+        if self.static:
+            return 1.0
+        if self.method in BASELINES:
+            return 0.0
+        turns = math.ceil(max(0, epochs - int(self.choose["warmup"])) / int(self.choose["every"]))
+        pool = self.choose["pool"]
+        return turns * (1.0 if pool is None else float(pool))
 
 
 def make_arms(

@@ -1,6 +1,6 @@
 """What a comparison of static and dynamic selection found, as rows, text and page."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
@@ -51,6 +51,8 @@ class Row:
         seconds: of everything but loading and testing, mean over the seeds.
         share: of choosing in these seconds: proxy, Signals and selection.
         select_share: of the selection alone in the training.
+        training_passes: over the whole data, each sample that is trained on counted, the proxy's training included.
+        forward_passes: over the whole data, without gradients, to choose by.
         curve: (mean seconds, accuracy) along the way.
     """
 
@@ -63,6 +65,8 @@ class Row:
     seconds: float
     share: float
     select_share: float
+    training_passes: float
+    forward_passes: float
     curve: tuple[tuple[float, Estimate], ...]
 
     def texts(self) -> tuple[str, ...]:
@@ -72,6 +76,10 @@ class Row:
             self.name, percent(self.visited), str(found.n), score(found.mean), score(found.sd),
             span(score(found.low), score(found.high)), seconds(self.seconds), percent(self.share),
         )  # fmt: skip
+
+    def effort(self) -> tuple[str, ...]:
+        """What choosing and training took, as the cells of the whole table."""
+        return percent(self.select_share), f"{self.training_passes:.1f}", f"{self.forward_passes:.1f}"
 
 
 class Study(Findings):
@@ -91,8 +99,9 @@ class Study(Findings):
 
     def headline(self) -> tuple[str, ...]:
         """The finding in plain sentences: each arm against random re-sampling of the same fractions."""
-        names = dict.fromkeys(row.name for row in self.rows if row.fraction is not None and row.name != _REFERENCE)
-        sentences = [self._compared(name) for name in names]
+        found = [(row, pairs) for row in self.rows if (pairs := self.against_random(row))]
+        names = dict.fromkeys(row.name for row, _ in found)
+        sentences = [self._compared(name) for name in names] if len(names) <= _SPELLED_OUT else list(_grouped(found))
         full = next((row for row in self.rows if row.name == "full"), None)
         if full is not None:
             sentences.append(
@@ -130,14 +139,15 @@ class Study(Findings):
         """What the whole table shows."""
         return (
             "Test accuracy in % after the last epoch; seconds of choosing and training; choosing (proxy, Signals, "
-            "selection) as a share of these seconds, and the selection alone as a share of the training; paired "
-            "differences to random re-sampling"
+            "selection) as a share of these seconds, and the selection alone as a share of the training; passes over "
+            "the whole data, in training (a proxy's included) and forward only, to choose by; paired differences in "
+            "points to random re-sampling"
         )
 
     def lines(self) -> tuple[tuple[str, ...], ...]:
         """The whole table, its headings first."""
-        heads = (*_COLUMNS, "selection", "to random", "its interval")
-        return heads, *((*row.texts(), percent(row.select_share), *self.against(row)) for row in self.rows)
+        heads = (*_COLUMNS, "selection", "training passes", "forward passes", "to random", "its interval")
+        return heads, *((*row.texts(), *row.effort(), *self.against(row)) for row in self.rows)
 
     def plain_rows(self) -> list[dict[str, Any]]:
         """The rows as plain numbers and texts."""
@@ -155,6 +165,8 @@ class Study(Findings):
                     "seconds": row.seconds,
                     "choosing_share": row.share,
                     "selection_share": row.select_share,
+                    "training_passes": row.training_passes,
+                    "forward_passes": row.forward_passes,
                     **numbers("to_random", pairs.difference if pairs else None),
                     "verdict": pairs.verdict if pairs else "",
                 }
@@ -174,6 +186,17 @@ class Study(Findings):
         )
         lead = self.headline() or ("There is no random re-sampling to compare with.",)
         return Page(self.title, lead, sections)
+
+
+def _grouped(found: Sequence[tuple[Row, Comparison]]) -> Iterator[str]:
+    """The arms of one fraction and verdict together: with many arms, a sentence for each would hide the finding."""
+    for fraction in dict.fromkeys(row.fraction for row, _ in found):
+        own = [(row, pairs.verdict) for row, pairs in found if row.fraction == fraction]
+        parts = [
+            f"{_VERDICTS[verdict]}: {'; '.join(row.name for row, other in own if other == verdict)}"
+            for verdict in dict.fromkeys(verdict for _, verdict in own)
+        ]
+        yield from (f"Against random re-sampling at {percent(own[0][0].visited)}, {part}." for part in parts)
 
 
 def _families(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -252,18 +275,21 @@ def make_rows(arms: Sequence[Arm], records: Sequence[dict[str, Any]]) -> tuple[R
         spent = [sum(record["seconds"].values()) for record in own]
         choosing = [sum(value for name, value in record["seconds"].items() if name != "train") for record in own]
         selecting = [record["seconds"].get("choice", 0.0) + record["seconds"]["select"] for record in own]
-        epochs = own[0]["curve"][-1][0]
+        epochs, proxy = own[0]["curve"][-1][0], own[0]["settings"]["proxy_epochs"] if arm.static else 0
+        passes = fmean(record["visits"] for record in own) / own[0]["samples"]
         rows.append(
             Row(
                 name=arm.name,
                 method=arm.method,
                 baseline=arm.method in BASELINES,
                 fraction=arm.fraction,
-                visited=fmean(record["visits"] for record in own) / epochs / own[0]["samples"],
+                visited=passes / epochs,
                 accuracy=estimate([record["accuracy"] for record in own]),
                 seconds=fmean(spent),
                 share=sum(choosing) / sum(spent),
                 select_share=sum(selecting) / sum(record["seconds"]["train"] for record in own),
+                training_passes=passes + proxy,
+                forward_passes=arm.forward_passes(epochs),
                 curve=tuple(
                     (fmean(look[1] for look in looks), estimate([look[2] for look in looks]))
                     for looks in zip(*(record["curve"] for record in own), strict=True)

@@ -155,7 +155,7 @@ class Trainings:
             said.append("One run of each: there are no intervals, and differences of a single run prove nothing.")
         elif (compared := sum(arm.fraction is not None for arm in self.arms)) > 1:
             said.append(f"{compared} arms, each with its own 95 % intervals: one in twenty misleads by chance.")
-        protocol = {**_protocol(self.data, self.seeds, self.settings), **(ran_on(found) if found else {})}
+        protocol = {**_protocol(self.data, self.arms, self.seeds, self.settings), **(ran_on(found) if found else {})}
         return Study(rows=rows, records=found, protocol=protocol, notes=tuple(said), name=self.data.name)
 
     def _training(self, arm: Arm, seed: int) -> Task:
@@ -250,7 +250,7 @@ def _seconds(trained: Trained) -> dict[str, float]:
     return {"signals": cost.signals, "select": cost.select, "train": trained.seconds - cost.spent}
 
 
-def _protocol(data: Splits, seeds: Sequence[int], settings: Settings) -> dict[str, Any]:
+def _protocol(data: Splits, arms: Sequence[Arm], seeds: Sequence[int], settings: Settings) -> dict[str, Any]:
     return {
         "data": data.name,
         "data fingerprint": data.train.fingerprint,
@@ -259,6 +259,7 @@ def _protocol(data: Splits, seeds: Sequence[int], settings: Settings) -> dict[st
         "network": settings.net,
         "epochs": f"{settings.epochs:,}, each over what the arm visits",
         "static arms": f"chosen once, by the Signals of a proxy of {settings.proxy_epochs} epochs on everything",
+        **_choosing(arms),
         "batch size": settings.batch_size,
         "learning rate": settings.lr,
         "schedule": settings.schedule,
@@ -267,4 +268,22 @@ def _protocol(data: Splits, seeds: Sequence[int], settings: Settings) -> dict[st
         "seeds": list(seeds),
         "intervals": "95 %, Student's t over the runs",
         "device": settings.device,
+    }
+
+
+def _choosing(arms: Sequence[Arm]) -> dict[str, Any]:
+    """How the arms choose, as far as their names do not say."""
+    anew = [arm for arm in arms if "every" in arm.choose]
+    weighted = dict.fromkeys(arm.method for arm in anew if arm.choose["weighted"])
+    warm = {arm.choose["warmup"] for arm in anew} - {0}
+    own = {
+        f"{arm.method}.{name}={value}": None
+        for arm in arms
+        for name, value in arm.choose.items()
+        if name not in {"every", "warmup", "pool", "weighted", "replacement"}
+    }
+    return {
+        "weights in the loss": f"those of {', '.join(weighted)}" if weighted else None,
+        **({"epochs of warm-up": f"{max(warm)}, on everything, in arms that choose anew"} if warm else {}),
+        **({"options": list(own)} if own else {}),
     }
