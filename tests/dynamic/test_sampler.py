@@ -216,6 +216,7 @@ def test_set_epoch_leads_to_the_same_epoch() -> None:
         ({"warmup": -1}, ValueError, "warmup of at least 0"),
         ({"epochs": 0}, ValueError, "epochs of at least 1"),
         ({"pool": 5}, ValueError, r"a pool of 12 \(what is chosen\) to 60"),
+        ({"pool": 0.1}, ValueError, r"a pool of 20 % \(what is chosen\) to 100 % of the data, got 10 %"),
         ({"pool": 61}, ValueError, "to 60 samples, got 61"),
         ({"pool": 1.2}, ValueError, "as a share above 0"),
         ({"pool": "all"}, TypeError, "expected pool"),

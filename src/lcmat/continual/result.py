@@ -159,7 +159,9 @@ class Study(Findings):
             Section("How it was measured", (self.facts(),)),
             command_section(commands),
         )
-        lead = self.headline() or ("There is no random memory to compare with.",)
+        lead = self.headline() or (
+            "There is no random memory to compare with; `uniform` or `random` among what fills would be one.",
+        )
         return Page(self.title, lead, sections)
 
     def _figures(self) -> list[Block]:

@@ -7,6 +7,7 @@ from typing import Any
 from lcmat.dynamic.baselines import BASELINES
 from lcmat.dynamic.reselection import Asked
 from lcmat.dynamic.schedule import Plan
+from lcmat.report.wording import percent
 from lcmat.selection import SELECTORS
 from lcmat.selection.budget import BALANCES
 
@@ -113,6 +114,10 @@ def _pool_size(n: int, count: int, pool: int | float | None) -> int | None:
         raise TypeError(f"expected pool as a number of samples or a share of them, got {pool!r}")
     if isinstance(pool, float) and not 0 < pool <= 1:
         raise ValueError(f"expected pool as a share above 0 and at most 1, or a whole number, got {pool}")
+    if isinstance(pool, float) and round(pool * n) < count:
+        raise ValueError(
+            f"expected a pool of {percent(count / n)} (what is chosen) to 100 % of the data, got {percent(pool)}"
+        )
     size = round(pool * n) if isinstance(pool, float) else pool
     if not count <= size <= n:
         raise ValueError(f"expected a pool of {count:,} (what is chosen) to {n:,} samples, got {size:,}")

@@ -184,7 +184,9 @@ class Study(Findings):
             Section("How it was measured", (Text(_ARMS), self.facts())),
             command_section(commands),
         )
-        lead = self.headline() or ("There is no random re-sampling to compare with.",)
+        lead = self.headline() or (
+            "There is no random re-sampling to compare with; `random` among the methods would be it.",
+        )
         return Page(self.title, lead, sections)
 
 

@@ -43,10 +43,10 @@ class Settings:
     device: str
 
     def __post_init__(self) -> None:
-        if min(self.epochs, self.proxy_epochs, self.looks) < 1:
-            raise ValueError(
-                f"expected at least 1 epoch and 1 look, got {self.epochs}, {self.proxy_epochs} and {self.looks}"
-            )
+        counts = {"epoch": self.epochs, "proxy epoch": self.proxy_epochs, "look": self.looks}
+        for name, count in counts.items():
+            if count < 1:
+                raise ValueError(f"expected at least 1 {name}, got {count}")
         check_loop(epochs=self.epochs, batch_size=self.batch_size, lr=self.lr, schedule=self.schedule)
         if self.net:
             parse_net(self.net)
