@@ -73,6 +73,12 @@ def test_results_page_and_text_agree_with_the_records(workplace: Path, tmp_path:
     assert float(craig["mean"]) == pytest.approx(sum(accuracies) / 2)
     assert craig["baseline"] == "uniform"
     assert all(record["weighted"] == (record["name"] == "craig") for record in records)
+    chosen = [record["chosen"] for record in records if record["name"] not in {"uniform", "full"}]
+    assert all(
+        (out / "sets" / origin["set"] / f"{origin['fraction']:g}" / "subset.json").is_file() for origin in chosen
+    )
+    assert {origin["proxy"]["epochs"] for origin in chosen} == {1}
+    assert not any("proxy" in record.get("chosen", {}) for record in records if record["name"] in {"uniform", "full"})
     beside = {(line.method, line.amount): line for line in outcome.beside}
     assert beside["craig", 0.1].difference == pytest.approx(100 * sum(accuracies) / 2 - 50)
     assert beside["full", 1.0].paper == 90

@@ -143,7 +143,12 @@ class Outcome:
 def collect(study: Study, folder: StudyFolder, splits: Mapping[str, Splits], cells: Sequence[Cell]) -> Outcome:
     """Read the results of all cells that are finished."""
     results = {cell.key: folder.result(cell.key) for cell in cells if folder.done(cell.key)}
-    records = [results[cell.key]["record"] for cell in cells if cell.stage == "train" and cell.key in results]
+    known = {cell.key: cell for cell in cells}
+    records = [
+        {**results[cell.key]["record"], **_origin(cell, known)}
+        for cell in cells
+        if cell.stage == "train" and cell.key in results
+    ]
     groups = tuple(
         _group(study, folder, splits[data], grid, data, proxy)
         for grid in study.grids
@@ -161,6 +166,15 @@ def collect(study: Study, folder: StudyFolder, splits: Mapping[str, Splits], cel
     beside = (*compare_rows(rows, paper), *compare_times([(t.data, t.amount, t.method, t) for t in times], paper))
     processes = max((int(result.get("processes", 1)) for result in results.values()), default=1)
     return Outcome(study, splits, groups, times, beside, tuple(records), len(results), len(cells), processes)
+
+
+def _origin(cell: Cell, known: Mapping[str, Cell]) -> dict[str, Any]:
+    """Where what was trained on came from: the folder in `sets/`, the data's name, the amount, and the proxy."""
+    choice = next((known[key] for key in cell.needs), None)
+    if choice is None:
+        return {}
+    proxy = {} if choice.proxy is None else {"proxy": asdict(choice.proxy)}
+    return {"chosen": {"data": cell.data, "set": choice.key, cell.budget: cell.amounts[0], **proxy}}
 
 
 def _group(study: Study, folder: StudyFolder, splits: Splits, grid: Grid, data: str, proxy: Proxy) -> Group:
