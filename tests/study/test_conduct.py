@@ -1,5 +1,6 @@
 """The loop of a study: every cell once, whatever is killed and however many take part."""
 
+import math
 import threading
 from collections import Counter
 from contextlib import AbstractContextManager
@@ -14,7 +15,9 @@ from lcmat.study.cells import Cell
 from lcmat.study.conduct import CellsFailedError, Failures, conduct
 from lcmat.study.design import Proxy
 from lcmat.study.method import read_method
+from lcmat.study.pipeline import Machine
 from lcmat.study.study_folder import StudyFolder
+from lcmat.study.terms import Terms
 
 
 def make_cells(seeds: int = 3) -> list[Cell]:
@@ -138,3 +141,20 @@ def test_it_tells_how_far_it_is_and_how_long_it_will_take(folder: StudyFolder) -
     assert told[0][2] is None
     assert told[-1][2] is not None
     assert told[-1][2] >= 0
+
+
+def test_a_removed_proxy_is_trained_once_more_where_a_study_has_grown(folder: StudyFolder) -> None:
+    cells = make_cells(2)
+    Terms().carry_out(cells, folder, Counting(folder=folder), Machine("cpu"), math.inf)
+    proxy = cells[0]
+    assert not folder.work(proxy.key).exists()
+    more = Cell("choose", "digits", "", 0, method=read_method("grand"), amounts=(0.1,), needs=(proxy.key,))
+    Terms().carry_out([*cells, more], folder, Counting(folder=folder), Machine("cpu"), 0.0)
+    assert folder.done(proxy.key)  # for the page alone nothing is taken back
+    folder.prepare([*cells, more])
+    assert not folder.done(proxy.key)
+    assert folder.result(proxy.key)["cell"] == proxy.key  # whose seconds count for what was chosen with it
+    again = Counting(folder=folder)
+    Terms().carry_out([*cells, more], folder, again, Machine("cpu"), math.inf)
+    assert again.done == Counter([proxy.key, more.key])
+    assert not folder.work(proxy.key).exists()

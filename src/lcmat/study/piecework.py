@@ -73,6 +73,9 @@ class PieceFolder:
         """Mark a piece as finished."""
         files.write_json(self._result(key), result)
 
+    def prepare(self, pieces: Sequence[Any]) -> None:
+        """Bring back what was removed and is wanted after all; here nothing."""
+
     def tidy(self, piece: Any, pieces: Sequence[Any]) -> None:
         """Remove what nobody needs once a piece is done; here nothing."""
 

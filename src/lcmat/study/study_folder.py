@@ -16,6 +16,7 @@ A cell is finished when its file is there, which is written last and whole: a pr
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -76,6 +77,27 @@ class StudyFolder(PieceFolder):
             raise ValueError(f"{self.path / 'study.json'} does not describe a whole study: {error!r}") from None
         # What the other form needs, such as its data, may be gone by now.
         return replace(read_study(self.path / "study.toml", quick=quick, both=False), name=name), sources
+
+    def prepare(self, pieces: Sequence[Cell]) -> None:
+        """Take back that a proxy is done which `tidy` removed, or a copy left out, and which a cell is to look with.
+
+        The study has grown since. Once it is a cell again one process trains it, and not each that looks with it.
+        """
+        looking = [piece for piece in pieces if piece.stage == "choose" and not self.done(piece.key)]
+        for key in {key for piece in looking for key in piece.needs}:
+            if not self.work(key).exists():
+                with suppress(FileNotFoundError):  # where it is to be done already
+                    self._result(key).replace(self._before(key))
+
+    def result(self, key: str) -> dict[str, Any]:
+        """What a finished cell left; of a proxy that is wanted anew, what it left before."""
+        if not self.done(key) and self._before(key).exists():
+            found: dict[str, Any] = files.read_json(self._before(key))
+            return found
+        return super().result(key)
+
+    def _before(self, key: str) -> Path:
+        return self.path / "cells" / f"{key}.before"
 
     def tidy(self, piece: Cell, pieces: Sequence[Cell]) -> None:
         """Remove the checkpoints behind a finished choice: its own, its proxy's when no other will look with it."""

@@ -46,6 +46,8 @@ class Terms:
             CellsFailedError: when some pieces failed; all others are done then.
             CrewFailedError: when processes failed, and the others could not do all that was left.
         """
+        if time.monotonic() < until:
+            folder.prepare(pieces)
         processes = min(self.processes, sum(not folder.done(piece.key) for piece in pieces))
         if processes > 1 and time.monotonic() < until:  # for the page alone none is started
             Crew(folder, machine, processes, until).conduct(pieces, self.tell, self.say)
