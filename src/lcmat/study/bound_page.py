@@ -1,7 +1,5 @@
 """The page on whether a smaller bound goes with a higher accuracy: tables, a figure, and what the numbers say."""
 
-import csv
-import io
 import json
 import math
 import textwrap
@@ -12,6 +10,7 @@ from typing import Any
 
 from lcmat import files
 from lcmat.landscape.correlation import bootstrap_interval, rank_correlation
+from lcmat.report.plain import as_csv
 from lcmat.report.plots import number
 from lcmat.report.wording import percent
 from lcmat.study.bound import SCOPES, Plan
@@ -81,22 +80,14 @@ def write_results(plan: Plan, cells: Cells, folder: Path, protocol: Mapping[str,
         raise ValueError(f"expected at least {_FEWEST} cells of a fraction, got {len(cells)} cells in all")
     data = folder / "bound"
     flat = [{name: value for name, value in cell.items() if not isinstance(value, dict)} for cell in cells]
-    _write_csv(data / "cells.csv", flat)
-    _write_csv(data / "correlations.csv", rows)
+    files.write_text(data / "cells.csv", as_csv(flat))
+    files.write_text(data / "correlations.csv", as_csv(rows))
     counted = count_by_methods(plan, cells)
     if counted:
-        _write_csv(data / "by_methods.csv", counted)
+        files.write_text(data / "by_methods.csv", as_csv(counted))
     files.write_text(data / "cells.jsonl", "".join(f"{json.dumps(cell, ensure_ascii=False)}\n" for cell in cells))
     draw(plan, cells, data / "bound.svg")
     return files.write_text(folder / "bound.md", "\n".join(_page(plan, cells, rows, counted, protocol)) + "\n")
-
-
-def _write_csv(path: Path, rows: Cells) -> None:
-    file = io.StringIO()
-    writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    files.write_text(path, file.getvalue())
 
 
 def _page(plan: Plan, cells: Cells, rows: Cells, counted: Cells, protocol: Mapping[str, str]) -> Iterator[str]:
