@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from cli.commands import write_images, write_table
-from lcmat import files
-from lcmat.report import Curves, Gallery, HeatMap, Stacks, Table, render
+from lcmat import files, runtime
+from lcmat.report import Curves, Facts, Gallery, HeatMap, Stacks, Table, render
 from lcmat.study.duels import duels
 from lcmat.study.pipeline import Machine
 from lcmat.study.run_study import Asked, describe_again, run_study
@@ -191,6 +191,34 @@ def test_times_are_of_every_choice_alone(workplace: Path, tmp_path: Path) -> Non
     assert craig.lowest <= craig.total <= craig.highest
     blocks = [block for section in describe_study(outcome).sections for block in section.blocks]
     assert sum(isinstance(block, Stacks) for block in blocks) == 2
+    facts = dict(item for block in blocks if isinstance(block, Facts) for item in block.items)
+    assert facts == {
+        "proxy's net": "mlp:width=4",
+        "proxy's epochs": "1",
+        "proxy's batch size": "128",
+        "proxy's lr": "0.1",
+        "proxy's momentum": "0.9",
+        "proxy's weight decay": "0.0005",
+        "proxy's schedule": "constant",
+        "proxy's optimizer": "sgd",
+        **runtime.versions(),
+    }
+    shown = (tmp_path / "out" / "results.md").read_text(encoding="utf-8")
+    assert all(f"- {name}: {value}" in shown for name, value in facts.items())
+
+
+def test_all_settings_of_several_proxies_are_named_and_none_where_nothing_looked(
+    workplace: Path, tmp_path: Path
+) -> None:
+    text = TEXT.replace("epochs = 1\n", "epochs = [1, 2]\n", 1)
+    outcome, page = run_study(ask(workplace, text, workplace / "table.npz"), tmp_path / "out", Machine())
+    assert outcome.proxies["proxy's epochs"] == "1; 2"
+    assert "proxy&#39;s weight decay" in page.read_text(encoding="utf-8")
+    alone = TEXT.replace('"craig", "lcmat-s:rho=0", "lcmat-s:rho=0.5"', "").replace('weighted = ["craig"]\n', "")
+    alone = alone.replace('show = ["heat map", "sensitivity"]\n', "")
+    outcome, page = run_study(ask(workplace, alone, workplace / "table.npz"), tmp_path / "alone", Machine())
+    assert not outcome.proxies
+    assert "proxy&#39;s" not in page.read_text(encoding="utf-8")
 
 
 def test_pictures_and_the_first_classes(workplace: Path, tmp_path: Path) -> None:

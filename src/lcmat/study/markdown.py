@@ -1,7 +1,6 @@
 """The results of a study as a Markdown page, for a repository's documentation or a message."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
 
 from lcmat.evaluation import Row
 from lcmat.evaluation.payoff import payoff_table
@@ -74,14 +73,8 @@ def _cell(row: Row) -> str:
 
 
 def _protocol(outcome: Outcome) -> Iterator[str]:
-    proxies = dict.fromkeys(proxy for grid in outcome.study.grids for proxy in grid.proxies)
-    single = [asdict(proxy) for proxy in proxies] if len(proxies) == 1 else []  # the tables name several
-    facts = dict.fromkeys(
-        f"- proxy's {name.replace('_', ' ')}: {in_words(value)}"
-        for proxy in single
-        for name, value in proxy.items()
-        if value not in ("", ())
-    )
+    chosen = {**outcome.proxies, **({} if any(group.report for group in outcome.groups) else outcome.ran_on)}
+    facts = dict.fromkeys(f"- {name}: {value}" for name, value in chosen.items())
     facts |= dict.fromkeys(
         f"- {name}: {in_words(value)}"
         for group in outcome.groups

@@ -2,15 +2,17 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from lcmat import files
 from lcmat.evaluation import Report, Row, gather
+from lcmat.evaluation.account import ran_on
 from lcmat.evaluation.plan import FULL, Entry, make_plan
 from lcmat.report.plain import as_csv
+from lcmat.report.wording import in_words
 from lcmat.study.cells import Cell, choices, trainings
 from lcmat.study.design import Grid, Proxy, Study
 from lcmat.study.paper import Beside, PaperValue, compare_rows, compare_times, read_paper
@@ -91,6 +93,7 @@ class Outcome:
         done: cells that are finished.
         total: cells in all.
         processes: most that shared the machine while a cell was done.
+        ran_on: versions and machines that samples were chosen or made on.
     """
 
     study: Study
@@ -102,6 +105,19 @@ class Outcome:
     done: int
     total: int
     processes: int = 1
+    ran_on: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def proxies(self) -> dict[str, str]:
+        """How the proxies that a method looked with were trained, in words; of several, all values of each setting."""
+        looking = [grid for grid in self.study.grids if any(method.needs_proxy for method in grid.methods)]
+        used = [asdict(proxy) for grid in looking for proxy in grid.proxies]
+        found = {}
+        for name in used[0] if used else ():
+            values = dict.fromkeys(in_words(proxy[name]) for proxy in used if proxy[name] not in {"", ()})
+            if values:
+                found[f"proxy's {name.replace('_', ' ')}"] = "; ".join(values)
+        return found
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -127,6 +143,8 @@ class Outcome:
             "rows": list(_row_dicts(self.groups)),
             "times": [asdict(time) for time in self.times],
             "paper": [asdict(line) for line in self.beside],
+            "proxies": self.proxies,
+            "ran_on": dict(self.ran_on),
             "protocols": {group.label: group.report.protocol for group in self.groups if group.report},
             "notes": sorted(self.notes),
             "cells": {"done": self.done, "total": self.total},
@@ -165,7 +183,9 @@ def collect(study: Study, folder: StudyFolder, splits: Mapping[str, Splits], cel
     ]
     beside = (*compare_rows(rows, paper), *compare_times([(t.data, t.amount, t.method, t) for t in times], paper))
     processes = max((int(result.get("processes", 1)) for result in results.values()), default=1)
-    return Outcome(study, splits, groups, times, beside, tuple(records), len(results), len(cells), processes)
+    chosen = [results[cell.key] for cell in cells if cell.stage == "choose" and cell.key in results]
+    told = ran_on(chosen) if chosen else {}
+    return Outcome(study, splits, groups, times, beside, tuple(records), len(results), len(cells), processes, told)
 
 
 def _origin(cell: Cell, known: Mapping[str, Cell]) -> dict[str, Any]:

@@ -171,18 +171,16 @@ def _pictures(outcome: Outcome, page_bytes: int) -> Iterator[Section]:
 
 def _closing(outcome: Outcome, groups: Sequence[Group]) -> list[Section]:
     reports = [group.report for group in groups if group.report]
-    notes = [Section("Notes", (Bullets(outcome.notes),) if outcome.notes else ())]
-    if not reports:
-        return notes
-    measured: list[Block] = []
+    measured: list[Block] = [Facts(tuple(outcome.proxies.items()))] if outcome.proxies else []
     differing = {"data", "data fingerprint", "train samples", "test samples", "trained on", "networks"}
     for report in reports:
         facts = protocol_facts(report)
         common = Facts(tuple(item for item in facts.items if item[0] not in differing))
         if common not in measured:
             measured.append(common)
+    told = version_facts(reports[0]) if reports else Facts(tuple(outcome.ran_on.items()))
     return [
-        *notes,
+        Section("Notes", (Bullets(outcome.notes),) if outcome.notes else ()),
         Section("How it was measured", tuple(measured)),
-        Section("Versions and machine", (version_facts(reports[0]),)),
+        Section("Versions and machine", (told,) if told.items else ()),
     ]

@@ -45,7 +45,7 @@ class Worker:
         small = self.splits[cell.data].train.inputs[0].numel() <= SMALL
         with runtime.one_thread() if small else nullcontext():
             result = stages[cell.stage](cell)
-        return {"stage": cell.stage, "machine": runtime.machine(), "processes": self.processes, **result}
+        return {"stage": cell.stage, **runtime.versions(), "processes": self.processes, **result}
 
     def _train_proxy(self, cell: Cell) -> dict[str, Any]:
         look = self._look(cell, cell.key)
