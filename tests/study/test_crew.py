@@ -109,8 +109,10 @@ def test_the_cells_of_a_killed_process_are_taken_up(
 
     monkeypatch.setattr(crew, "_Member", Known)
     killed: list[str] = []
+    told: list[str] = []
 
-    def kill_the_first(*_: object) -> None:
+    def kill_the_first(_done: int, _total: int, _left: float | None, words: str) -> None:
+        told.append(words)
         if not killed and begun(private).get(1):
             members[0].process.kill()
             members[0].process.wait()
@@ -120,6 +122,7 @@ def test_the_cells_of_a_killed_process_are_taken_up(
     with pytest.warns(UserWarning, match=r"process 1 of 2 failed at .*: ended by SIGKILL.*; 1 of 2 go on"):
         outcome, _ = run_study(ask(tmp_path), out, Machine("cpu"), Terms(kill_the_first, processes=2))
     assert outcome.done == outcome.total
+    assert set(told) <= {"2 processes", "1 process"}
     each = begun(private)
     twice = Counter(each[1] + each[2]) - names(cells_of(out))
     assert set(twice) <= set(killed)  # empty where it was killed between the end of one cell and the next

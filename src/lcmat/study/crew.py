@@ -121,7 +121,7 @@ class Crew:
                         warnings.warn(text, stacklevel=2)
             if tell and running and time.monotonic() >= next_tell:
                 next_tell = time.monotonic() + TELL_SECONDS
-                tell(*pace.look(len(running)), f"{len(running)} processes")
+                tell(*pace.look(len(running)), f"{len(running)} {'process' if len(running) == 1 else 'processes'}")
             time.sleep(LOOK_SECONDS)
         return causes
 
