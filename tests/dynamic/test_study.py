@@ -130,7 +130,7 @@ def test_passes_are_counted(data: Splits, found: tuple[dynamic.Study, Path]) -> 
         assert rows[name].forward_passes == forward
     assert 2 < rows["infobatch"].training_passes <= 4
     heads, line, *_ = result.lines()
-    assert dict(zip(heads, line, strict=True))["training passes"] == "2.4"
+    assert dict(zip(heads, line, strict=True))["passes"] == "2.4 + 1"
     assert {"training_passes", "forward_passes"} <= set(result.plain_rows()[0])
     (warm,) = make_arms(("craig",), (0.1,), (3,), (0.5,), n=60, epochs=8, warmup=1)
     assert warm.forward_passes(8) == 3 * 0.5  # before epochs 1, 4 and 7, of half the data

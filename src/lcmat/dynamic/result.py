@@ -79,7 +79,7 @@ class Row:
 
     def effort(self) -> tuple[str, ...]:
         """What choosing and training took, as the cells of the whole table."""
-        return percent(self.select_share), f"{self.training_passes:.1f}", f"{self.forward_passes:.1f}"
+        return percent(self.select_share), f"{self.training_passes:.3g} + {self.forward_passes:.3g}"
 
 
 class Study(Findings):
@@ -140,13 +140,13 @@ class Study(Findings):
         return (
             "Test accuracy in % after the last epoch; seconds of choosing and training; choosing (proxy, Signals, "
             "selection) as a share of these seconds, and the selection alone as a share of the training; passes over "
-            "the whole data, in training (a proxy's included) and forward only, to choose by; paired differences in "
+            "the whole data, in training (a proxy's included) + forward only, to choose by; paired differences in "
             "points to random re-sampling"
         )
 
     def lines(self) -> tuple[tuple[str, ...], ...]:
         """The whole table, its headings first."""
-        heads = (*_COLUMNS, "selection", "training passes", "forward passes", "to random", "its interval")
+        heads = (*_COLUMNS, "selection", "passes", "to random", "its interval")
         return heads, *((*row.texts(), *row.effort(), *self.against(row)) for row in self.rows)
 
     def plain_rows(self) -> list[dict[str, Any]]:
@@ -196,7 +196,8 @@ def _grouped(found: Sequence[tuple[Row, Comparison]]) -> Iterator[str]:
         own = [(row, pairs.verdict) for row, pairs in found if row.fraction == fraction]
         parts = [
             f"{_VERDICTS[verdict]}: {'; '.join(row.name for row, other in own if other == verdict)}"
-            for verdict in dict.fromkeys(verdict for _, verdict in own)
+            for verdict in _VERDICTS
+            if verdict in {found for _, found in own}
         ]
         yield from (f"Against random re-sampling at {percent(own[0][0].visited)}, {part}." for part in parts)
 
