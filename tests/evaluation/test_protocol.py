@@ -161,6 +161,14 @@ def changes() -> Iterator[tuple[str, Splits, list[int], dict[str, Any]]]:
     yield "test data", replace(data, test=other), rows, {}
 
 
+def test_steps_may_be_held_equal_over_the_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    spy = Spy(monkeypatch, train=False)
+    subsets = {"craig": [pick(range(20)), pick(range(40))]}
+    evaluate(digits(), subsets, **{**QUICK, "epochs": 3, "seeds": (0,)}, batch_size=64, budget="steps", full=True)
+    assert {(call["epochs"], call["steps"]) for call in spy.calls} == {(None, 3 * 4)}, "200 samples are four batches"
+    assert sorted(len(call["data"]) for call in spy.calls) == [20, 20, 40, 40, 200]
+
+
 @pytest.mark.parametrize(("data", "rows", "change"), [case[1:] for case in changes()], ids=[c[0] for c in changes()])
 def test_another_setting_is_another_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: Splits, rows: list[int], change: dict[str, Any]
@@ -184,6 +192,7 @@ def test_progress_is_told_before_each_training_and_at_the_end(monkeypatch: pytes
     ("options", "message"),
     [
         ({"epochs": 1, "steps": 1}, "expected epochs or steps, got both"),
+        ({"budget": "hours"}, "expected a budget of 'epochs' or 'steps'"),
         ({"seeds": (1, 1)}, r"expected distinct seeds, at least one, got \[1, 1\]"),
         ({"seeds": ()}, "expected distinct seeds"),
         ({"nets": ("mlp", "mlp")}, "expected distinct networks"),

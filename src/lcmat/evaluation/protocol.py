@@ -17,7 +17,7 @@ from lcmat.evaluation.curve import Watch
 from lcmat.evaluation.plan import Entry, make_plan
 from lcmat.evaluation.result import Report
 from lcmat.evaluation.rows import make_rows
-from lcmat.evaluation.settings import Settings, check_kinds, choose_protocol, make_settings
+from lcmat.evaluation.settings import Settings, check_budget, check_kinds, choose_protocol, make_settings
 from lcmat.training.settings import soft_targets
 from lcmat.types import Reduced, Splits, Subset
 from lcmat.version import __version__
@@ -51,6 +51,7 @@ def evaluate(
     reach: float | None = None,
     augment: bool | str | None = None,
     targets: Tensor | None = None,
+    budget: str = "epochs",
 ) -> Report:
     """Train fresh networks on every subset and on random sets of the same size, and compare their test accuracies.
 
@@ -86,21 +87,22 @@ def evaluate(
         targets: soft labels, such as a teacher's probabilities: distributions over the classes for every training
             sample of the data, `[n, C]`. All subsets, random ones and 'full' too, are trained on those of their
             samples instead of on the labels; a synthetic set has its own.
+        budget: what is held equal over the sizes: 'epochs', as LCMat's paper has it, or 'steps', as pruning papers do:
+            every set gets as many steps as the epochs of all the data take. `steps` says how many instead.
 
     Returns:
         The report.
 
     Raises:
-        ValueError: for a subset of other data, no subsets, repeated seeds or networks, an unknown network, or both
-            epochs and steps.
+        ValueError: for a subset of other data, no subsets, repeated seeds or networks, an unknown network or budget,
+            or both epochs and steps.
         TypeError: for a value that is no subset or synthetic set, or a network that is no name.
     """
     check_kinds(data, subsets, nets, seeds)
     nets = _distinct("networks", [nets] if isinstance(nets, str) else nets)
     seeds = _distinct("seeds", seeds)
     weighted = [weighted] if isinstance(weighted, str) else list(weighted)
-    if epochs is not None and steps is not None:
-        raise ValueError(f"expected epochs or steps, got both ({epochs} and {steps}); leave one out")
+    check_budget(budget, epochs, steps)
     if records is not None and Path(records).is_dir():
         raise ValueError(f"expected a file for the records, but {records} is a folder; name a file such as x.jsonl")
     if reach is not None and not 0 < reach <= 1:
@@ -118,6 +120,8 @@ def evaluate(
         augment=augment,
         cutmix=0.0 if augment is False else None,
     )
+    if budget == "steps":
+        settings = settings.in_steps(len(data.train))
     soft = soft_targets(targets, data.train)
     for net in nets:  # a wrong name must not come to light after hours of training the others
         networks.build(net, data.train)

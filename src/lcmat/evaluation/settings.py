@@ -1,7 +1,8 @@
 """All that a training of an evaluation depends on, beside its data, its network and its seed."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -28,6 +29,12 @@ class Settings:
     weight_decay: float = 5e-4
     augment: bool | str = True
     cutmix: float = 0.0
+
+    def in_steps(self, n: int) -> "Settings":
+        """The same with as many steps, for sets of every size, as these epochs of n samples take."""
+        if self.epochs is None:
+            return self
+        return replace(self, epochs=None, steps=self.epochs * math.ceil(n / self.batch_size))
 
 
 # How papers train on what is kept: on selected subsets as in LCMat's appendix, on condensed sets as in Efficient
@@ -64,6 +71,18 @@ def check_kinds(data: object, subsets: object, nets: object, seeds: object) -> N
             )
     if not isinstance(seeds, Iterable):
         raise TypeError(f"expected the seeds one by one, such as range({seeds}), got {seeds!r}")
+
+
+def check_budget(budget: str, epochs: int | None, steps: int | None) -> None:
+    """Refuse a budget that is none, and two at once.
+
+    Raises:
+        ValueError: naming what was expected.
+    """
+    if budget not in ("epochs", "steps"):
+        raise ValueError(f"expected a budget of 'epochs' or 'steps', held equal over the sizes, got {budget!r}")
+    if epochs is not None and steps is not None:
+        raise ValueError(f"expected epochs or steps, got both ({epochs} and {steps}); leave one out")
 
 
 def choose_protocol(name: str, sets: Mapping[str, Any]) -> str:
