@@ -9,6 +9,7 @@ import lcmat
 from continual.test_fill import Constant
 from lcmat import continual, files, training
 from lcmat.continual.metrics import forgetting
+from lcmat.continual.result import make_rows
 from lcmat.types import Splits
 from report.html_checks import check_page
 from samples import digits_like, vectors
@@ -250,3 +251,14 @@ def test_images_keep_their_kind() -> None:
     data = Splits(digits_like(48), digits_like(24), "images")
     study = continual.run(data, ("random",), steps=2, per_class=2, net="convnet:width=4", epochs=2, seeds=(0,))
     assert study.records[-1]["memory"] == 8
+
+
+def test_what_is_better_is_said_first() -> None:
+    def records(fill: str, last: tuple[float, ...]) -> list[dict[str, Any]]:
+        common = {"fill": fill, "kind": "selection", "step": 0, "seen": 2, "memory": 4, "seconds": {"fill": 0.0}}
+        return [{**common, "seed": seed, "accuracy": it, "accuracies": [it]} for seed, it in enumerate(last)]
+
+    memories = {"uniform": (0.5, 0.51, 0.52), "craig": (0.1, 0.11, 0.12), "herding": (0.9, 0.91, 0.92)}
+    found = [record for name, last in memories.items() for record in records(name, last)]
+    study = continual.Study(make_rows(list(memories), found), found, {}, (), "two")
+    assert [line.partition(" uniform")[0] for line in study.headline()] == ["Better than", "Worse than"]

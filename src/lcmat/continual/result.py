@@ -96,7 +96,7 @@ class Study(Findings):
         sentences = []
         for kind, baseline in _BASELINES.items():
             own = [(row, pairs) for row, pairs in found if row.kind == kind]
-            for verdict in dict.fromkeys(pairs.verdict for _, pairs in own):
+            for verdict in (known for known in _VERDICTS if known in {pairs.verdict for _, pairs in own}):
                 names = [
                     row.name + (f" ({in_points(pairs.difference)})" if len(found) <= _SPELLED_OUT else "")
                     for row, pairs in own
