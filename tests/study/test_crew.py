@@ -126,7 +126,8 @@ def test_the_cells_of_a_killed_process_are_taken_up(
     each = begun(private)
     twice = Counter(each[1] + each[2]) - names(cells_of(out))
     assert set(twice) <= set(killed)  # empty where it was killed between the end of one cell and the next
-    assert not any(path.suffix == ".lock" for path in (out / "locks").iterdir())
+    # A lock may stay of a cell that was done when its process was killed: nobody asks for it again.
+    assert {path.stem[:-13] for path in (out / "locks").glob("*.lock")} <= set(killed) - set(twice)
 
 
 def test_a_cell_that_fails_is_tried_once_and_the_rest_is_on_the_page(private: Path, tmp_path: Path) -> None:
