@@ -164,7 +164,8 @@ def test_processes_that_cannot_begin_say_why(tmp_path: Path, private: Path) -> N
 
 
 def test_an_interrupted_crew_stops_and_goes_on(tmp_path: Path) -> None:
-    file, out = ask(tmp_path).file, tmp_path / "out"
+    text = TEXT.replace("seeds = 4", "seeds = 10")  # enough for the interrupt to come before the end
+    file, out = ask(tmp_path, text).file, tmp_path / "out"
     command = [sys.executable, "-m", "lcmat", "study", str(file), "--workers", "2", "--out", str(out)]
     environment = {**os.environ, "PYTHONPATH": str(Path(lcmat.__file__).parents[1]), "TMPDIR": str(tmp_path)}
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
@@ -177,7 +178,7 @@ def test_an_interrupted_crew_stops_and_goes_on(tmp_path: Path) -> None:
     assert "interrupted; give the same command again" in errors
     assert not list(tmp_path.glob("lcmat-*"))  # a lock may stay, of a process that was too busy to end in time
     finished = {path: path.stat().st_mtime_ns for path in out.glob("cells/*.json")}
-    outcome, _ = run_study(ask(tmp_path), out, Machine("cpu"))
+    outcome, _ = run_study(ask(tmp_path, text), out, Machine("cpu"))
     assert outcome.done == outcome.total
     assert all(path.stat().st_mtime_ns == time_of for path, time_of in finished.items())
 
