@@ -51,6 +51,14 @@ def test_the_page_of_times_has_every_time_of_its_rows() -> None:
         assert found.endswith(f" | {paper:,.2f} | {paper / total:.0f} |")
 
 
+@pytest.mark.parametrize("archive", sorted(RESULTS.glob("*/*.tar.gz")), ids=lambda path: str(path.parent.name))
+def test_what_is_handed_on_tells_nothing_of_a_machine_s_folders(archive: Path) -> None:
+    with tarfile.open(archive) as opened:
+        for member in opened.getmembers():
+            if member.name.endswith((".json", ".jsonl")) and (file := opened.extractfile(member)):
+                assert b'"/' not in file.read(), member.name
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "recipe"),

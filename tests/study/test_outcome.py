@@ -64,6 +64,8 @@ def test_results_page_and_text_agree_with_the_records(workplace: Path, tmp_path:
     outcome, page = run_study(ask(workplace, TEXT, workplace / "table.npz"), out, Machine())
     records = [json.loads(line) for line in (out / "records.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(records) == 2 * (4 * 2 + 1)
+    told = json.loads((out / "study.json").read_text(encoding="utf-8"))["study"]
+    assert told["paper"] == "small.csv", "a folder that is handed on tells nothing of where it came from"
     with (out / "results.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 9

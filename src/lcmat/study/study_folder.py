@@ -136,4 +136,4 @@ def _jsonable(value: Any) -> Any:
         return {str(key): _jsonable(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
         return [_jsonable(part) for part in value]
-    return str(value) if isinstance(value, Path) else value
+    return value.name if isinstance(value, Path) else value  # it is kept in the folder, which may be handed on
