@@ -58,19 +58,24 @@ def _sum_up(parts, tickets, first, second, column, inside, channels, columns: tl
     return last, total1, total2
 
 
+@triton.jit
+def _strip(rows, channels, share, height: tl.constexpr, columns: tl.constexpr):
+    """The channels of a program that sums, which of them there are, its rows from start to end, and two empty sums."""
+    column = tl.program_id(0) * columns + tl.arange(0, columns)
+    start = tl.program_id(1) * share
+    end = tl.minimum(start + share, rows)
+    empty = tl.zeros([height, columns], tl.float32)
+    return column, column < channels, start, end, empty, empty
+
+
 @triton.jit(do_not_specialize=_SHAPES)
 def _moments(
     maps, parts, tickets, mean, scale, running_mean, running_variance, seen, momentum, eps, rows, channels, share,
     height: tl.constexpr, columns: tl.constexpr, at_once: tl.constexpr, ahead: tl.constexpr,
 ):  # fmt: skip
-    column = tl.program_id(0) * columns + tl.arange(0, columns)
-    inside = column < channels
+    column, inside, start, end, first, second = _strip(rows, channels, share, height, columns)
     # Sums are taken of what differs from the first row, which lies among the others, or squares would cancel.
     origin = tl.load(maps + column, inside, other=0.0).to(tl.float32)
-    first = tl.zeros([height, columns], tl.float32)
-    second = tl.zeros([height, columns], tl.float32)
-    start = tl.program_id(1) * share
-    end = tl.minimum(start + share, rows)
     for at in tl.range(start, end, height, num_stages=ahead):
         row = at + tl.arange(0, height)
         there = (row < end)[:, None] & inside[None, :]
@@ -143,12 +148,7 @@ def _reduce(
     maps, slopes, outputs, parts, tickets, mean, scale, weight, bias, of_weight, of_bias, rows, channels, share,
     floor, joined, height: tl.constexpr, columns: tl.constexpr, at_once: tl.constexpr, ahead: tl.constexpr,
 ):  # fmt: skip
-    column = tl.program_id(0) * columns + tl.arange(0, columns)
-    inside = column < channels
-    first = tl.zeros([height, columns], tl.float32)
-    second = tl.zeros([height, columns], tl.float32)
-    start = tl.program_id(1) * share
-    end = tl.minimum(start + share, rows)
+    column, inside, start, end, first, second = _strip(rows, channels, share, height, columns)
     for at in tl.range(start, end, height, num_stages=ahead):
         row = at + tl.arange(0, height)
         there = (row < end)[:, None] & inside[None, :]
