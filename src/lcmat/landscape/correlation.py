@@ -7,7 +7,7 @@ import numpy as np
 
 from lcmat import seeding
 
-_FEWEST = 4
+FEWEST = 4  # pairs of which a rank correlation says anything
 
 
 def rank_correlation(xs: Sequence[float], ys: Sequence[float]) -> float:
@@ -41,8 +41,8 @@ def bootstrap_interval(
 
 
 def _checked(xs: Sequence[float], ys: Sequence[float]) -> tuple[Sequence[float], Sequence[float]]:
-    if len(xs) != len(ys) or len(xs) < _FEWEST:
-        raise ValueError(f"expected at least {_FEWEST} pairs, got {len(xs)} and {len(ys)} values")
+    if len(xs) != len(ys) or len(xs) < FEWEST:
+        raise ValueError(f"expected at least {FEWEST} pairs, got {len(xs)} and {len(ys)} values")
     return xs, ys
 
 

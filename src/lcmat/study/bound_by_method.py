@@ -13,10 +13,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from lcmat import seeding
-from lcmat.landscape.correlation import rank_correlation
+from lcmat.landscape.correlation import FEWEST, rank_correlation
 from lcmat.study.bound import SCOPES, Plan
 
-_FEWEST = 4  # methods, or pairs, of which a rank correlation says anything
 _DRAWS, _MOST_ORDERS = 4000, 5040
 
 Table: TypeAlias = "np.typing.NDArray[np.float64]"
@@ -36,7 +35,7 @@ def count_by_methods(plan: Plan, cells: Sequence[Mapping[str, Any]]) -> list[dic
     for fraction in plan.fractions:
         places = {(cell["proxy"], cell["method"]): cell for cell in cells if cell["fraction"] == fraction}
         methods = [name for name in plan.methods if all((proxy, name) in places for proxy in range(plan.proxies))]
-        if len(methods) < _FEWEST:
+        if len(methods) < FEWEST:
             continue
         for scope in SCOPES:
             bounds, accuracies = (
@@ -53,7 +52,7 @@ def _row(methods: Sequence[str], bounds: Table, accuracies: Table) -> dict[str, 
     within = [_correlation(*lines) for lines in zip(bounds, accuracies, strict=True)]
     others = [place for place, name in enumerate(methods) if name != "uniform"]
     rest, told = bounds[:, others], len(others) < len(methods)
-    without = _correlation(rest, accuracies[:, others]) if told and rest.size >= _FEWEST else math.nan
+    without = _correlation(rest, accuracies[:, others]) if told and rest.size >= FEWEST else math.nan
     low, high = _interval(bounds, accuracies)
     orders = list(_orders(len(methods)))
     dealt = [fmean(map(_correlation, bounds, accuracies[:, order])) for order in orders]

@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from lcmat import files
-from lcmat.landscape.correlation import bootstrap_interval, rank_correlation
+from lcmat.landscape.correlation import FEWEST, bootstrap_interval, rank_correlation
 from lcmat.report.plain import as_csv
 from lcmat.report.plots import number
 from lcmat.report.wording import percent
@@ -23,7 +23,6 @@ _QUANTITIES = {
 }  # fmt: skip
 # The eigenvalue of largest magnitude orders sets as the curvature term does: one row is enough.
 _CORRELATED = ("gradient_term", "curvature_term", "bound", "lambda_max", "lambda_min")
-_FEWEST = 4  # pairs of which a rank correlation says anything
 _WIDTH = 130  # of a line of the page
 _COLOURS = ("#4477aa", "#ee6677")
 
@@ -51,14 +50,14 @@ def _within_proxies(plan: Plan, cells: Cells, name: str) -> float:
     found = [
         rank_correlation([cell[name] for cell in own], [cell["accuracy"] for cell in own])
         for own in groups
-        if len(own) >= _FEWEST
+        if len(own) >= FEWEST
     ]
     return fmean(found) if found else math.nan
 
 
 def _fractions(plan: Plan, cells: Cells) -> list[float]:
     """Those of the plan that have cells enough to rank."""
-    return [fraction for fraction in plan.fractions if sum(cell["fraction"] == fraction for cell in cells) >= _FEWEST]
+    return [fraction for fraction in plan.fractions if sum(cell["fraction"] == fraction for cell in cells) >= FEWEST]
 
 
 def write_results(plan: Plan, cells: Cells, folder: Path, protocol: Mapping[str, str]) -> Path:
@@ -77,7 +76,7 @@ def write_results(plan: Plan, cells: Cells, folder: Path, protocol: Mapping[str,
     """
     rows = correlate(plan, cells)
     if not rows:
-        raise ValueError(f"expected at least {_FEWEST} cells of a fraction, got {len(cells)} cells in all")
+        raise ValueError(f"expected at least {FEWEST} cells of a fraction, got {len(cells)} cells in all")
     data = folder / "bound"
     flat = [{name: value for name, value in cell.items() if not isinstance(value, dict)} for cell in cells]
     files.write_text(data / "cells.csv", as_csv(flat))
