@@ -127,26 +127,18 @@ class Study(Findings):
         heads = (*_COLUMNS, "to random", "its interval")
         return heads, *((*row.texts(), *self.against(row)) for row in self.rows)
 
-    def plain_rows(self) -> list[dict[str, Any]]:
-        """The rows as plain numbers and texts."""
-        found = []
-        for row in self.rows:
-            pairs = self.against_random(row)
-            found.append(
-                {
-                    "name": row.name,
-                    "kind": row.kind,
-                    "n": len(row.last),
-                    **numbers("last", estimate(row.last)),
-                    **numbers("average", row.average),
-                    **numbers("forgetting", row.forgetting),
-                    "memory": row.memory,
-                    "seconds": row.seconds,
-                    **numbers("to_random", pairs.difference if pairs else None),
-                    "verdict": pairs.verdict if pairs else "",
-                }
-            )
-        return found
+    def plain(self, row: Row) -> dict[str, Any]:
+        """A row as plain numbers and texts."""
+        return {
+            "name": row.name,
+            "kind": row.kind,
+            "n": len(row.last),
+            **numbers("last", estimate(row.last)),
+            **numbers("average", row.average),
+            **numbers("forgetting", row.forgetting),
+            "memory": row.memory,
+            "seconds": row.seconds,
+        }
 
     def page(self, commands: Sequence[str] = ()) -> Page:
         """The page, with the commands that make the results again."""

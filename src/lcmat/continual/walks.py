@@ -15,7 +15,7 @@ from lcmat.continual.settings import Settings
 from lcmat.continual.store import FillStore
 from lcmat.continual.stream import Stream, make_stream
 from lcmat.evaluation.account import ran_on
-from lcmat.evaluation.findings import missing_note, sharing_note
+from lcmat.evaluation.findings import missing_note, most_processes, sharing_note
 from lcmat.pieces import Piece
 from lcmat.report.wording import listed
 from lcmat.types import Splits
@@ -204,7 +204,7 @@ class Walks:
             **_protocol(self.data, self.streams, self.budget, self.settings, self.fillers, self.order, self.device),
             **(ran_on(found) if found else {}),
         }
-        said += [*sharing_note(found), *self._notes(), *notes]
+        said += [*sharing_note(most_processes(found)), *self._notes(), *notes]
         rows = make_rows([filler.name for filler in self.fillers], found)
         return Study(rows=rows, records=found, protocol=protocol, notes=tuple(said), name=self.data.name)
 

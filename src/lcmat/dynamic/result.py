@@ -149,29 +149,21 @@ class Study(Findings):
         heads = (*_COLUMNS, "selection", "passes", "to random", "its interval")
         return heads, *((*row.texts(), *row.effort(), *self.against(row)) for row in self.rows)
 
-    def plain_rows(self) -> list[dict[str, Any]]:
-        """The rows as plain numbers and texts."""
-        found = []
-        for row in self.rows:
-            pairs = self.against_random(row)
-            found.append(
-                {
-                    "name": row.name,
-                    "method": row.method,
-                    "fraction": row.fraction,
-                    "visited": row.visited,
-                    "n": row.accuracy.n,
-                    **numbers("accuracy", row.accuracy),
-                    "seconds": row.seconds,
-                    "choosing_share": row.share,
-                    "selection_share": row.select_share,
-                    "training_passes": row.training_passes,
-                    "forward_passes": row.forward_passes,
-                    **numbers("to_random", pairs.difference if pairs else None),
-                    "verdict": pairs.verdict if pairs else "",
-                }
-            )
-        return found
+    def plain(self, row: Row) -> dict[str, Any]:
+        """A row as plain numbers and texts."""
+        return {
+            "name": row.name,
+            "method": row.method,
+            "fraction": row.fraction,
+            "visited": row.visited,
+            "n": row.accuracy.n,
+            **numbers("accuracy", row.accuracy),
+            "seconds": row.seconds,
+            "choosing_share": row.share,
+            "selection_share": row.select_share,
+            "training_passes": row.training_passes,
+            "forward_passes": row.forward_passes,
+        }
 
     def page(self, commands: Sequence[str] = ()) -> Page:
         """The page, with the commands that make the results again."""

@@ -18,7 +18,7 @@ from lcmat.dynamic.reselection import Asked
 from lcmat.dynamic.result import Study, make_rows
 from lcmat.dynamic.training import Trained, train
 from lcmat.evaluation.account import ran_on
-from lcmat.evaluation.findings import missing_note, sharing_note
+from lcmat.evaluation.findings import missing_note, most_processes, sharing_note
 from lcmat.networks.build import parse as parse_net
 from lcmat.pieces import Piece
 from lcmat.selection import select
@@ -150,7 +150,7 @@ class Trainings:
         there = {(row.name, row.fraction) for row in rows}
         missing = [arm.label for arm in self.arms if (arm.name, arm.fraction) not in there]
         said = [*self.data.notes, *missing_note(len(found), len(self.arms) * len(self.seeds), missing)]
-        said += [*sharing_note(found), *notes]
+        said += [*sharing_note(most_processes(found)), *notes]
         if len(self.seeds) == 1:
             said.append("One run of each: there are no intervals, and differences of a single run prove nothing.")
         elif (compared := sum(arm.fraction is not None for arm in self.arms)) > 1:

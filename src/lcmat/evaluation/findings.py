@@ -2,7 +2,7 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -59,8 +59,8 @@ class Findings(ABC):
         """The whole table, its headings first."""
 
     @abstractmethod
-    def plain_rows(self) -> list[dict[str, Any]]:
-        """The rows as plain numbers and texts, for a table of another program."""
+    def plain(self, row: Any) -> dict[str, Any]:
+        """A row as plain numbers and texts, without what it is against random."""
 
     @abstractmethod
     def page(self, commands: Sequence[str] = ()) -> Page:
@@ -69,6 +69,18 @@ class Findings(ABC):
         Args:
             commands: that make the results again, to be shown.
         """
+
+    def plain_rows(self) -> list[dict[str, Any]]:
+        """The rows as plain numbers and texts, for a table of another program."""
+        compared = [(row, self.against_random(row)) for row in self.rows]
+        return [
+            {
+                **self.plain(row),
+                **numbers("to_random", pairs.difference if pairs else None),
+                "verdict": pairs.verdict if pairs else "",
+            }
+            for row, pairs in compared
+        ]
 
     def table(self) -> str:
         """The rows and the protocol as plain text."""
@@ -128,9 +140,13 @@ def numbers(what: str, found: Estimate | None) -> dict[str, float | None]:
     return {f"{what}{ending}": None if found is None else getattr(found, name) for ending, name in parts.items()}
 
 
-def sharing_note(records: Sequence[Mapping[str, Any]]) -> list[str]:
-    """That processes shared the machine, where they did."""
-    most = max((int(record.get("processes", 1)) for record in records), default=1)
+def most_processes(records: Iterable[Mapping[str, Any]]) -> int:
+    """The most that shared the machine while one of the records was made."""
+    return max((int(record.get("processes", 1)) for record in records), default=1)
+
+
+def sharing_note(most: int) -> list[str]:
+    """That so many processes shared the machine, where there was more than one."""
     return [f"Up to {most} processes shared the machine: seconds are not those of a single one."] if most > 1 else []
 
 

@@ -233,6 +233,11 @@ def _methods(chosen: list[Entry]) -> Facts:
 _PARTS = {"proxy": "train", "extraction": "extract", "selection": "select"}
 
 
+def _before(stages: Mapping[str, Mapping[str, float]], name: str) -> list[float]:
+    """Seconds of the parts of choosing what bears a name."""
+    return [stages.get(name, {}).get(stage, 0.0) for stage in _PARTS.values()]
+
+
 def _time_bars(report: "Report", stages: Mapping[str, Mapping[str, float]]) -> Iterator[Stacks]:
     """What one trained network costs in all, the choice included: a figure for each network and size."""
     nets = list(dict.fromkeys(row.net for row in report.rows))
@@ -240,7 +245,7 @@ def _time_bars(report: "Report", stages: Mapping[str, Mapping[str, float]]) -> I
         bars = []
         for row in report.rows:
             if row.net == net and (row.size == size or row.name == FULL):
-                before = [stages.get(row.name, {}).get(stage, 0.0) for stage in _PARTS.values()]
+                before = _before(stages, row.name)
                 bars.append(Stack(row.name, "", (*before, row.seconds), f"{seconds(sum(before) + row.seconds)} s"))
         title = f"Seconds to a trained network, {percent(size / len(report.data.train))} kept"
         title += f", {net}" if len(nets) > 1 else ""
@@ -255,7 +260,7 @@ def _time_to_reach(report: "Report", stages: Mapping[str, Mapping[str, float]]) 
         return
     lines = []
     for row in asked:
-        before = [stages.get(row.name, {}).get(stage, 0.0) for stage in _PARTS.values()]
+        before = _before(stages, row.name)
         total = None if row.reach_seconds is None else sum(before) + row.reach_seconds
         runs = f"{row.reached} of {row.n}"
         parts = tuple(map(seconds, (*before, row.reach_seconds, total)))
@@ -274,7 +279,7 @@ def _times(report: "Report", stages: Mapping[str, Mapping[str, float]]) -> Itera
     yield Table("Seconds of the evaluation, mean over the seeds", heads, rows, (3, 4))
     yield from _time_to_reach(report, stages)
     if stages:
-        choosing = {name: sum(own.get(part, 0.0) for part in _PARTS.values()) for name, own in stages.items()}
+        choosing = {name: sum(_before(stages, name)) for name in stages}
         if table := payoff_table(report.rows, choosing):
             yield table
         yield from _time_bars(report, stages)

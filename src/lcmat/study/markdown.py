@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from lcmat.evaluation import Row
-from lcmat.evaluation.payoff import payoff_table
 from lcmat.evaluation.plan import FULL
 from lcmat.report.plain import as_markdown_table
 from lcmat.report.wording import in_words, points, score, span
@@ -53,8 +52,7 @@ def _accuracies(outcome: Outcome) -> Iterator[str]:
 def _payoffs(outcome: Outcome) -> Iterator[str]:
     """From how many trainings on the choice of what is better than random sets pays."""
     for group in outcome.groups:
-        table = payoff_table(group.report.rows, group.choosing) if group.report else None
-        if table:
+        if table := group.payoff:
             yield f"## When it pays: {group.label}"
             yield table.caption + "."
             yield as_markdown_table(table.columns, table.rows)

@@ -10,7 +10,10 @@ from typing import Any
 from lcmat import files
 from lcmat.evaluation import Report, Row, gather
 from lcmat.evaluation.account import ran_on
+from lcmat.evaluation.findings import most_processes, sharing_note
+from lcmat.evaluation.payoff import payoff_table
 from lcmat.evaluation.plan import FULL, Entry, make_plan
+from lcmat.report import Table
 from lcmat.report.plain import as_csv
 from lcmat.report.wording import in_words
 from lcmat.study.cells import Cell, choices, trainings
@@ -45,6 +48,11 @@ class Group:
     def label(self) -> str:
         """In words."""
         return f"{self.data}, {self.proxy}" if self.proxy else self.data
+
+    @property
+    def payoff(self) -> Table | None:
+        """From how many trainings on it a choice pays, where there is one that does."""
+        return payoff_table(self.report.rows, self.choosing) if self.report else None
 
 
 @dataclass(frozen=True)
@@ -125,9 +133,7 @@ class Outcome:
         found = []
         if self.done < self.total:
             found.append(f"Not finished: {self.done:,} of {self.total:,} cells are done; n says how many runs count.")
-        if self.processes > 1:
-            found.append(f"Up to {self.processes} processes shared the machine: seconds are not those of a single one.")
-        return tuple(found)
+        return (*found, *sharing_note(self.processes))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -182,7 +188,7 @@ def collect(study: Study, folder: StudyFolder, splits: Mapping[str, Splits], cel
         for row in group.report.rows
     ]
     beside = (*compare_rows(rows, paper), *compare_times([(t.data, t.amount, t.method, t) for t in times], paper))
-    processes = max((int(result.get("processes", 1)) for result in results.values()), default=1)
+    processes = most_processes(results.values())
     chosen = [results[cell.key] for cell in cells if cell.stage == "choose" and cell.key in results]
     told = ran_on(chosen) if chosen else {}
     return Outcome(study, splits, groups, times, beside, tuple(records), len(results), len(cells), processes, told)

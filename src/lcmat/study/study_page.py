@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 
 from lcmat.evaluation.gallery import PAGE_BYTES, picture_blocks
 from lcmat.evaluation.page import class_accuracies, protocol_facts, result_blocks, version_facts
-from lcmat.evaluation.payoff import payoff_table
 from lcmat.evaluation.plan import FULL
 from lcmat.report import Block, Bullets, Facts, Page, Section, Stack, Stacks, Table, Text, command_section
 from lcmat.report.plain import aligned
@@ -36,8 +35,7 @@ def describe_study(outcome: Outcome, page_bytes: int = PAGE_BYTES, command: str 
     else:
         for group in with_reports:
             if group.report:
-                payoff = payoff_table(group.report.rows, group.choosing)
-                blocks = (*result_blocks(group.report), *([payoff] if payoff else []))
+                blocks = (*result_blocks(group.report), *filter(None, [group.payoff]))
                 sections.append(Section(f"Results: {group.label}", blocks))
                 sections.append(Section(f"Accuracy of each class: {group.label}", class_accuracies(group.report)))
     if "pictures" in study.show:
