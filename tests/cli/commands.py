@@ -52,3 +52,17 @@ def make_run(folder: Path, source: Path | str, *options: str) -> Path:
     arguments += [] if "--method" in options else ["--method", "lcmat-s"]
     assert application.run(arguments) == 0
     return folder
+
+
+def check_workers_and_minutes(lcmat: Lcmat, out: Path, *arguments: str | Path) -> None:
+    """A comparison without time makes a page of nothing, and two processes go on with it to the end."""
+    outcome = lcmat(*arguments, "--out", out, "--minutes", "0")
+    assert outcome.status == 0
+    assert "cells are done; give the same command again for the rest" in outcome.err
+    assert "note: Not finished: 0 of" in outcome.out
+    outcome = lcmat(*arguments, "--out", out, "--workers", "2")
+    assert outcome.status == 0
+    assert "Not finished" not in outcome.out
+    assert "note: Up to 2 processes shared the machine" in outcome.out
+    assert "--workers 2" in (out / "report.html").read_text(encoding="utf-8")
+    assert lcmat("report", out).out.strip() == f"report: {out / 'report.html'}"

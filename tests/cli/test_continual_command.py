@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.commands import Lcmat
+from cli.commands import Lcmat, check_workers_and_minutes
 from lcmat import files
 
 SMALL = ("--epochs", "2", "--proxy-epochs", "1", "--seeds", "2", "--net", "mlp:width=4", "--condense-steps", "2")
@@ -31,17 +31,7 @@ def test_it_compares_and_goes_on(lcmat: Lcmat, table: Path, tmp_path: Path, monk
 
 
 def test_workers_and_minutes(lcmat: Lcmat, table: Path, tmp_path: Path) -> None:
-    arguments = ("continual", table, *SMALL, "--steps", "2", "--out", tmp_path / "out")
-    outcome = lcmat(*arguments, "--minutes", "0")
-    assert outcome.status == 0
-    assert "cells are done; give the same command again for the rest" in outcome.err
-    assert "note: Not finished: 0 of" in outcome.out
-    outcome = lcmat(*arguments, "--workers", "2")
-    assert outcome.status == 0
-    assert "Not finished" not in outcome.out
-    assert "note: Up to 2 processes shared the machine" in outcome.out
-    assert "--workers 2" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert lcmat("report", tmp_path / "out").out.strip() == f"report: {tmp_path / 'out' / 'report.html'}"
+    check_workers_and_minutes(lcmat, tmp_path / "out", "continual", table, *SMALL, "--steps", "2")
 
 
 def test_the_data_is_read_as_asked(lcmat: Lcmat, images: Path, tmp_path: Path) -> None:
